@@ -498,8 +498,34 @@ def save_deepseek_lite(out):
     golden_expected.save(out / "gguf" / "deepseek2_lite.expected.json", answer)
 
 
+def save_gemma3_core(out):
+    """A Gemma 3 that sees pictures, under the names of the first published files. Keys at the
+    library's values are left out, as there."""
+    text = dict(model_type="gemma3_text", num_hidden_layers=2, hidden_size=64, head_dim=16,
+                intermediate_size=48, sliding_window=16, query_pre_attn_scalar=16,
+                num_key_value_heads=2, vocab_size=VOCAB, max_position_embeddings=256,
+                rope_scaling={"rope_type": "linear", "factor": 2.0})
+    vision = dict(model_type="siglip_vision_model", hidden_size=16, intermediate_size=24,
+                  num_hidden_layers=1, num_attention_heads=2, image_size=28, patch_size=14)
+
+    def attempt(seed):
+        whole = {"text_config": dict(text), "vision_config": dict(vision)}
+        config = T.Gemma3Config.from_dict(whole, attn_implementation="eager")
+        model = golden_expected.randomize(T.Gemma3ForConditionalGeneration(config), seed)
+        weights = weights_of(model)
+        weights.pop("lm_head.weight", None)
+        names = (("model.language_model.", "language_model.model."), ("model.", ""))
+        return model, {key.replace(*next(n for n in names if key.startswith(n[0])), 1): w
+                       for key, w in weights.items()}
+    weights, answer = golden_expected.search(attempt, VOCAB, 316)
+    keys = {"model_type": "gemma3", "text_config": text, "vision_config": vision,
+            "mm_tokens_per_image": 4}
+    write(out / "gemma3_core", "gemma3_core", keys, weights, answer)
+
+
 def models(out):
     (out / "gguf").mkdir(parents=True, exist_ok=True)
+    save_gemma3_core(out)
     save_deepseek_lite(out)
     save_gpt_oss(out)
     for name in MODELS:

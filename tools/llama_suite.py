@@ -8,6 +8,7 @@ The adapter maps options, defaults that are options there, and names. Of the mod
 stories260K is used where ../shared has it. Others are replaced by it, or by one of ours, so that their texts and counts
 differ."""
 import collections
+import datetime
 import glob
 import http.client
 import http.server
@@ -91,7 +92,11 @@ def start_shoal(options, port):
     elif not os.path.exists(model):
         lengthen(shared, model)
     config = os.path.join(os.environ["SUITE_FOLDER"], f"shoal-{port}.yaml")
-    template = options.get("--chat-template-file") or options.get("--chat-template") or "chatml"
+    template = options.get("--chat-template-file") or "chatml"
+    if options.get("--chat-template") not in (None, "chatml"):  # a text, which ours is only with braces
+        template = os.path.join(os.environ["SUITE_FOLDER"], f"template-{port}")
+        with open(template, "w", encoding="utf-8") as f:
+            f.write(options.get("--chat-template"))
     with open(config, "w", encoding="utf-8") as f:
         json.dump({"models": {name: {"path": model, "ctx": min(n_ctx, 512), "chat_template": template}},
                    "listen": f"127.0.0.1:{port}"}, f)
@@ -149,6 +154,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body.setdefault("temperature", about["temperature"])
         return body
 
+    def add_variables(self, body):
+        """Those that llama-server gives each chat template."""
+        today, own = datetime.datetime.now(), body.get("chat_template_kwargs")
+        functions = "\n".join(json.dumps(tool) for tool in body.get("tools") or [] if isinstance(body.get("tools"), list))
+        if isinstance(own, (dict, type(None))):
+            body["chat_template_kwargs"] = {"date_string": today.strftime("%d %b %Y"), "datetime": today.strftime("%b %d %Y %H:%M:%S GMT"),
+                                            "functions": functions, "enable_thinking": self.about["reasoning"] != "off", **(own or {})}
+
     def with_native_defaults(self, body):
         about = self.about
         n = body.get("n_predict", body.get("max_tokens"))
@@ -174,8 +187,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 value = self.with_defaults(value)
             elif path.endswith("responses"):
                 value.setdefault("max_output_tokens", max(self.about["n_predict"], 16))
-            if self.about["reasoning"] == "off" and re.search(r"chat/completions|apply-template", path):
-                value.setdefault("enable_thinking", False)
+            if re.search(r"chat/completions|apply-template", path):
+                self.add_variables(value)
+                value.setdefault("add_special_tokens", self.about["adds_bos"])
             value["model"] = self.about["name"]
             body = json.dumps(value).encode()
         answer = self.ask(method, path, body, headers)
@@ -221,7 +235,7 @@ def serve(words):
     child, name, n_ctx, n_slots = start_shoal(options, port)
     Handler.shoal = port
     Handler.about = {"name": name, "n_ctx": n_ctx, "n_slots": n_slots, "seed": int(options.get("--seed", -1)), "multiple": False,
-                     "temperature": float(options.get("--temp", 0.8)), "n_predict": int(options.get("--n-predict", -1)), "reasoning": options.get("--reasoning", "auto")}
+                     "temperature": float(options.get("--temp", 0.8)), "n_predict": int(options.get("--n-predict", -1)), "reasoning": options.get("--reasoning", "auto"), "adds_bos": not options.get("--chat-template-file")}
     signal.signal(signal.SIGTERM, lambda *_: (child.terminate(), os._exit(0)))
     host = (options.get("--host") or "127.0.0.1").split(",")[0]
     for _ in range(200):

@@ -300,6 +300,9 @@ static void sweep_drain(struct api *api, int64_t now_ns)
     }
     if (api->n_seats > 0 || (!is_over && api_http_unsent_bytes(api->http) > 0))
         return;
+    if (api->options.leave != NULL && !api->is_cut &&
+        !api->options.leave(api->options.tick_self, now_ns))
+        return;
     if (api->linger_end_ns == 0) {
         api_models_end_watches(api);
         api->linger_end_ns = now_ns + LINGER_NS;

@@ -109,6 +109,9 @@ struct api_options {
      * at the times that it asked for. Returns the next of these times. */
     int64_t (*tick)(void *self, int64_t now_ns);
     void *tick_self;
+    /* Called with tick_self after a drain, until it returns that what others have here is gone.
+     * NULL: others have nothing here. */
+    bool (*leave)(void *self, int64_t now_ns);
     /* Appends Prometheus text of everything below the API. */
     void (*metrics)(void *self, struct str *out);
     void *metrics_self;

@@ -467,6 +467,7 @@ bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, boo
         return !error->is_set;
     }
     api_refused_check(&fields, kind == ASK_CHAT, is_strict);
+    api_fields_bool(&fields, "timings_per_token", &ask->has_timings);
     read_numbers(ask, &fields);
     read_lengths(ask, &fields);
     read_stop_texts(ask, &fields);

@@ -34,6 +34,8 @@ struct api_ask {
     bool wants_logprobs, has_seed, has_priority;
     bool keeps_tokens, keeps_prompts; /* the answer shows their ids, and the prompts' texts */
     bool wants_scores, shows_scores;  /* of the prompt's tokens; as prompt_logprobs */
+    bool has_timings;                 /* in each event of a stream */
+    bool truncates;                   /* ASK_EMBED: texts are cut to the context */
     int32_t n_shown_scores;           /* alternatives in prompt_logprobs */
     int32_t n, n_tokens_max;          /* n_tokens_max: -1 = absent */
     int32_t priority;

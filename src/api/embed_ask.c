@@ -118,6 +118,8 @@ bool api_embed_ask_ollama(struct api_ask *ask, const struct api_fields *fields, 
     struct api_embed *embed = begin(ask, fields, &form, is_strict);
     embed->form = EMBED_OLLAMA;
     read_dimensions(fields, embed);
+    ask->truncates = true; /* as in Ollama, unless the client wants an error */
+    api_fields_bool(fields, "truncate", &ask->truncates);
     read_ollama(ask, fields, embed, "input");
     return !fields->error->is_set;
 }

@@ -170,7 +170,7 @@ static void print_part(struct api_call *call, struct api_choice *choice, struct 
     json_out_key_bool(&json, "stop", false);
     json_out_key_i64(&json, "tokens_predicted", choice->n_generated);
     json_out_key_i64(&json, "tokens_evaluated", choice->n_prompt);
-    if (kept_of(call)->has_timings)
+    if (call->prompts.ask.has_timings)
         print_timings(call, &json);
     json_out_close(&json, '}');
 }

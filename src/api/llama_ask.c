@@ -1,6 +1,7 @@
 /* Names of fields become ours, and other values keep their meaning or are refused. Absent fields
  * have this server's defaults, except n_predict: an answer ends with the context. */
 #include "api/llama_ask.h"
+#include "api/chat_json.h"
 #include "api/fields.h"
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,7 @@ enum { BIAS_MAX = 100, PROMPTS_MAX = LIMIT_CHOICES, FIELD_BYTES_MAX = 256 };
 static const char *const own[] = {
     "prompt",        "n_predict",       "seed",           "logit_bias",    "n_probs",
     "return_tokens", "response_fields", "n_keep",         "repeat_last_n", "id_slot",
-    "cache_prompt",  "n_cmpl",          "repeat_penalty", "max_tokens",    "timings_per_token",
+    "cache_prompt",  "n_cmpl",          "repeat_penalty", "max_tokens",
 };
 
 static bool is_own(const char *name)
@@ -26,7 +27,8 @@ static bool is_own(const char *name)
 static json_t *read_prompt(const json_t *value, struct api_error *error)
 {
     const json_t *text = json_is_object(value) ? json_object_get(value, "prompt_string") : value;
-    if (json_is_object(value) && json_array_size(json_object_get(value, "multimodal_data")) > 0) {
+    const json_t *media = json_object_get(value, "multimodal_data");
+    if (media != NULL && !api_chat_json_is_empty(media)) {
         api_error_set(error, ERROR_INVALID, "prompt", "multimodal_data is not supported");
         return NULL;
     }
@@ -141,7 +143,7 @@ static void read_lengths(const json_t *body, json_t *out)
 
 static void check_flags(const json_t *body, struct api_error *error)
 {
-    static const char *const flags[] = { "return_tokens", "timings_per_token", "cache_prompt" };
+    static const char *const flags[] = { "return_tokens", "cache_prompt" };
     const json_t *fields = json_object_get(body, "response_fields");
     for (size_t i = 0; i < COUNT_OF(flags); i++) {
         const json_t *value = json_object_get(body, flags[i]);
@@ -186,7 +188,6 @@ void api_llama_ask_keep(struct api_ask *ask, const json_t *body)
     const json_t *n_predict = json_object_get(body, "n_predict");
     *kept = (struct api_llama_kept){
         .returns_tokens = json_is_true(json_object_get(body, "return_tokens")),
-        .has_timings = json_is_true(json_object_get(body, "timings_per_token")),
         .n_probs = ask->wants_logprobs ? ask->sampling.n_top_logprobs : 0,
         .n_predict =
             ask->n_tokens_max < LIMIT_CONTEXT || n_predict != NULL ? ask->n_tokens_max : -1,

@@ -4,7 +4,7 @@
 
 enum { LLAMA_FIELDS_MAX = 64 };
 struct api_llama_kept { /* what the answer needs of the request */
-    bool returns_tokens, has_timings;
+    bool returns_tokens;
     int32_t n_probs, n_predict;           /* n_predict: as the client wrote it, or -1 */
     const char *fields[LLAMA_FIELDS_MAX]; /* (n_fields) response_fields: all that is shown */
     int32_t n_fields;

@@ -4,12 +4,12 @@
 #include "api/choice.h"
 #include "api/embed_ask.h"
 #include "api/fields.h"
+#include "api/truncate.h"
 #include "base/mem.h"
 #include "text/tokenizer.h"
 #include <string.h>
 
 enum {
-    TOKEN_BYTES_MAX = 1024,              /* no token has more text than this */
     ECHO_BYTES_MAX = 8 << 20,            /* of prompts, in all choices of an answer: sent at once */
     LOGPROB_BYTES = 48,                  /* of a token or alternative in the answer: about */
     LOGPROBS_BYTES_MAX = 1 << 29,        /* of all choices of an answer, kept and written */
@@ -110,7 +110,7 @@ void api_prompts_refuse_costly(const struct api_model *model, const char *field,
 bool api_prompts_may_fit(const struct api_model *model, struct view text, const char *field,
                          struct api_error *error)
 {
-    if (text.n / TOKEN_BYTES_MAX <= (size_t)model->n_context_max)
+    if (text.n / TRUNCATE_TOKEN_BYTES_MAX <= (size_t)model->n_context_max)
         return true;
     api_prompts_refuse_longer(model, field, error);
     return false;
@@ -172,13 +172,16 @@ static void finish_body(struct api_prompts *prompts, int32_t index, struct reque
     }
 }
 
+static unsigned flags_of(const struct api_ask *ask)
+{
+    return TOKENIZER_PARSE_SPECIAL | (ask->add_special_tokens ? TOKENIZER_ADD_SPECIAL : 0u);
+}
+
 static bool encode(struct api_prompts *prompts, struct view text, int32_t index)
 {
     const struct api_model *model = prompts->model;
     int32_t n_max = model->n_context_max + 1;
-    unsigned flags = TOKENIZER_PARSE_SPECIAL;
-    if (prompts->ask.add_special_tokens)
-        flags |= TOKENIZER_ADD_SPECIAL;
+    unsigned flags = flags_of(&prompts->ask);
     if (!api_prompts_may_fit(model, text, api_prompts_field(prompts), &prompts->error))
         return false;
     size_t n_most = tokenizer_ids_max(model->tokenizer, text.n);
@@ -354,7 +357,10 @@ static bool make_completion(struct api_prompts *prompts, struct grammar_cache *g
     prompts->of = pile_take(&ask->pile, sizeof(prompts->of[0]) * (size_t)prompts->n);
     for (int32_t i = 0; i < prompts->n; i++) {
         const struct api_ask_prompt *prompt = &ask->prompts[i];
-        if (prompt->ids == NULL && !encode(prompts, prompt->text, i))
+        struct view text = prompt->text;
+        if (ask->truncates)
+            text = api_truncate(prompts->model, text, flags_of(ask), &ask->pile);
+        if (prompt->ids == NULL && !encode(prompts, text, i))
             return false;
         if (prompt->ids == NULL)
             continue;

@@ -264,9 +264,10 @@ static void print_event(struct api_call *call, struct api_choice *choice,
     json_out_init(&json, out);
     print_choice(call, choice, told, part, &json);
     str_add_char(out, ']');
-    if (call->prompts.ask.include_usage) {
+    bool has_figures = call->n_open == 0 && is_last && !call->prompts.ask.include_usage;
+    if (call->prompts.ask.include_usage)
         str_add_text(out, ",\"usage\":null");
-    } else if (call->n_open == 0 && is_last) {
+    if (has_figures || (call->prompts.ask.has_timings && part != PART_ROLE)) {
         struct api_reply_sums sums = api_reply_sum_up(call);
         print_figures(call, &sums, out);
     }

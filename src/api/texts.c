@@ -171,6 +171,12 @@ static void count(struct text_job *job)
     tokenize_rendered(job, &messages, false);
 }
 
+static void count_chat(struct text_job *job)
+{
+    job->counts = true;
+    tokenize_rendered(job, &chats, false);
+}
+
 static void show_tokens(struct text_job *job)
 {
     tokenize_rendered(job, &chats, true);
@@ -334,6 +340,11 @@ static void take_text(struct api *api, struct api_http_exchange *x, void (*f)(st
 void api_texts_count(struct api *api, struct api_http_exchange *x)
 {
     take_text(api, x, count);
+}
+
+void api_texts_count_chat(struct api *api, struct api_http_exchange *x)
+{
+    take_text(api, x, count_chat);
 }
 
 void api_texts_apply(struct api *api, struct api_http_exchange *x)

@@ -18,6 +18,9 @@ struct bus_port {
     int (*wait_fd)(void *self, uint16_t at);
     /* Nothing is lost from and to addresses below this one: they are of the same process. */
     uint16_t n_local;
+    /* Single messages may vanish while the connection lives: links keep copies, and send them again.
+     * False for TCP, which does that itself. */
+    bool can_drop;
 };
 
 /* The local bus: a ring per receiver. All its ports are used from one thread. */

@@ -374,6 +374,7 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
     g->places = mem_take(sizeof *g->places * n_engines);
     g->demand = gateway_demand_open((int)n_services);
     g->perfs = mem_take(sizeof *g->perfs * n_engines * n_services);
+    g->others = mem_take(sizeof *g->others * n_engines * n_services);
     open_core(g, &g->core, g->options.has_no_mixed ? ROUTE_PHASE_PREFILL : ROUTE_PHASE_BOTH);
     open_core(g, &g->decode_core, ROUTE_PHASE_DECODE);
     open_lengths(g);
@@ -406,6 +407,7 @@ void cluster_gateway_add_service(struct cluster_gateway *g, int s, const struct 
     length_book_forget(&g->lengths, s);
     for (int e = 0; e < g->nodes.n_engines; e++) {
         g->perfs[e * g->options.n_services_max + s] = (struct perf){ 0 };
+        g->others[e * g->options.n_services_max + s] = (struct route_others){ 0 };
         g->reports[e].n_services = max_i32(g->reports[e].n_services, s + 1);
     }
 }
@@ -462,6 +464,8 @@ void cluster_gateway_close(struct cluster_gateway *g)
     slots_free(&g->slots);
     map_free(&g->by_id);
     cluster_roster_free(&g->roster);
+    for (int i = 0; i < g->nodes.n; i++)
+        cluster_link_free(&g->links[i]);
     cluster_nodes_free(&g->nodes);
     mem_give(g->links);
     mem_give(g->engines);
@@ -475,5 +479,6 @@ void cluster_gateway_close(struct cluster_gateway *g)
     route_core_close(&g->core);
     route_core_close(&g->decode_core);
     mem_give(g->perfs);
+    mem_give(g->others);
     mem_give(g);
 }

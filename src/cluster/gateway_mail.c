@@ -292,11 +292,22 @@ static bool take_event(struct cluster_gateway *g, int node, const struct message
     }
 }
 
+/* Once another gateway had requests there, the rows stay, also when they are zero. */
+static void take_others(struct cluster_gateway *g, int engine, const struct message_report *m)
+{
+    bool *has_others = &g->engines[engine].has_others;
+    *has_others |= m->head.n_bytes > cluster_message_report_bytes(m->report.n_services);
+    if (*has_others)
+        cluster_message_read_others(m, &g->roster, g->options.n_services,
+                                    &g->others[engine * g->options.n_services_max]);
+}
+
 static void take_report(struct cluster_gateway *g, int engine, const struct message_report *m)
 {
     struct engine_report *report = &g->reports[engine];
     cluster_message_read_report(m, &g->roster, report, g->heard_ns);
     g->places[engine] = m->place;
+    take_others(g, engine, m);
     gateway_route_refresh(g, engine);
     g->core.is_dirty = g->decode_core.is_dirty = true;
 }
@@ -376,6 +387,7 @@ static void end_session(struct cluster_gateway *g, int node)
     int first = g->nodes.first_engine[node];
     for (int e = first; e < first + g->nodes.of[node].n_engines; e++) {
         g->reports[e].is_healthy = false;
+        g->engines[e].has_others = false;
         gateway_route_refresh(g, e);
     }
 }

@@ -58,6 +58,7 @@ static bool send_entry(struct cluster_gateway *g, const struct route_choice *cho
     if (entry->ticket != 0)
         submit.message.place = g->places[entry->kept_engine];
     request->n_host = entry->n_kept;
+    submit.message.load = min_i64(max_i64(choice->load, 0), ROUTE_LOAD_MAX);
     cluster_message_request_to_spans(request, g->now_ns);
     bool is_sent = cluster_link_send(link_to(g, choice->engine), &submit, sizeof submit, body.at,
                                      body.n_bytes);
@@ -156,6 +157,18 @@ void gateway_route_returned(struct cluster_gateway *g, uint32_t at, uint8_t why)
     gateway_route_arrived(g, at);
 }
 
+/* Shows what other gateways have on engine e to a core. */
+static void show_others(const struct cluster_gateway *g, struct route_engine *engine, int e)
+{
+    engine->n_others = 0;
+    engine->load_others = 0;
+    engine->others = g->engines[e].has_others ? &g->others[e * g->options.n_services_max] : NULL;
+    for (int s = 0; engine->others != NULL && s < g->options.n_services; s++) {
+        engine->n_others += engine->others[s].n;
+        engine->load_others += engine->others[s].load;
+    }
+}
+
 /* Shows the report of engine e to a core. */
 static void show_engine(struct cluster_gateway *g, struct route_core *core, int e)
 {
@@ -183,6 +196,7 @@ static void show_engine(struct cluster_gateway *g, struct route_core *core, int 
     engine->kv_free_bytes = report->kv_free_bytes;
     engine->report_ns = report->now_ns;
     engine->perfs = &g->perfs[e * g->options.n_services_max];
+    show_others(g, engine, e);
 }
 
 void gateway_route_refresh(struct cluster_gateway *g, int e)

@@ -94,6 +94,7 @@ struct cluster_gateway {
         int64_t full_ns; /* of the last pause after FULL; 0: a request left the engine since */
         bool is_usable;  /* healthy and not draining */
         bool is_decoder; /* as its last report says */
+        bool has_others; /* other gateways had requests there in this session */
     } * engines;         /* (nodes.n_engines) */
     uint64_t *full;      /* a set; engines outside of it have full_until_ns 0 */
     int32_t n_places[LIMIT_SERVICES];        /* how many usable engines have the service, */
@@ -105,6 +106,7 @@ struct cluster_gateway {
      * core has the other requests. */
     struct route_core decode_core;
     struct route_request *requests; /* by slot, as the router sees them */
+    struct route_others *others;    /* (n_engines, n_services_max) of other gateways, as reported */
     struct perf *perfs;             /* (n_engines, n_services_max) as the engines report */
     struct length_book lengths;
     struct control_ask asks[GATEWAY_ASKS_MAX];       /* LIST and HEALTH, answered from the mirror */

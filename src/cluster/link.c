@@ -1,10 +1,63 @@
 /* Sessions, numbers and heartbeats of one end of a link. */
 #include "cluster/link.h"
 
+#include "base/mem.h"
 #include "base/time.h"
+#include <string.h>
 
 static const int64_t BEAT_NS = TIME_NS_PER_S;
 static const int64_t SILENCE_NS_MAX = 3 * TIME_NS_PER_S;
+
+/* RESEND is said again after this long, since it may be lost, too. */
+static const int64_t ASK_NS = 20 * TIME_NS_PER_MS;
+
+void cluster_link_free(struct cluster_link *link)
+{
+    for (int i = 0; link->copies != NULL && i < CLUSTER_LINK_COPIES; i++)
+        mem_give(link->copies[i].bytes);
+    mem_give(link->copies);
+    link->copies = NULL;
+}
+
+/* Keeps a copy of the message that was sent as n_sent. */
+static void keep(struct cluster_link *link, const void *message, size_t n_bytes, const void *part2,
+                 size_t n2)
+{
+    if (link->copies == NULL)
+        link->copies = mem_take(sizeof *link->copies * CLUSTER_LINK_COPIES);
+    struct cluster_link_copy *copy = &link->copies[link->n_sent % CLUSTER_LINK_COPIES];
+    mem_give(copy->bytes);
+    *copy = (struct cluster_link_copy){ n_bytes + n2, mem_take(n_bytes + n2) };
+    memcpy(copy->bytes, message, n_bytes);
+    if (n2 > 0)
+        memcpy((char *)copy->bytes + n_bytes, part2, n2);
+}
+
+/* Sends everything from this number on again. Returns false when a copy is gone. */
+static bool resend(struct cluster_link *link, uint64_t number)
+{
+    if (link->copies == NULL || number > link->n_sent ||
+        link->n_sent - number > CLUSTER_LINK_COPIES)
+        return false;
+    for (uint32_t i = (uint32_t)number; i != link->n_sent; i++) {
+        const struct cluster_link_copy *copy = &link->copies[i % CLUSTER_LINK_COPIES];
+        if (!link->port.send(link->port.self, link->peer, copy->bytes, copy->n_bytes, NULL, 0))
+            return true; /* it is asked for the rest again */
+    }
+    return true;
+}
+
+static void ask_again(struct cluster_link *link)
+{
+    struct message_head head =
+        cluster_message_head(MESSAGE_RESEND, link->port.address, sizeof head);
+    if (link->now_ns < link->asked_ns + ASK_NS)
+        return;
+    head.session = link->session;
+    head.id = link->n_taken;
+    link->asked_ns = link->now_ns;
+    (void)link->port.send(link->port.self, link->peer, &head, sizeof head, NULL, 0);
+}
 
 void cluster_link_begin(struct cluster_link *link, uint64_t session, int64_t now_ns)
 {
@@ -13,6 +66,8 @@ void cluster_link_begin(struct cluster_link *link, uint64_t session, int64_t now
     link->n_sent = link->n_taken = 0;
     link->now_ns = link->said_ns = now_ns;
     link->silent_ns = 0;
+    link->asked_ns = now_ns - ASK_NS;
+    cluster_link_free(link);
 }
 
 static void say_closed(const struct cluster_link *link, uint64_t session)
@@ -30,6 +85,7 @@ void cluster_link_end(struct cluster_link *link)
         return;
     say_closed(link, link->session);
     link->session = 0;
+    cluster_link_free(link);
 }
 
 bool cluster_link_send(struct cluster_link *link, void *message, size_t n_bytes, const void *part2,
@@ -42,6 +98,8 @@ bool cluster_link_send(struct cluster_link *link, void *message, size_t n_bytes,
     head->number = link->n_sent;
     if (!link->port.send(link->port.self, link->peer, message, n_bytes, part2, n2))
         return false;
+    if (link->port.can_drop)
+        keep(link, message, n_bytes, part2, n2);
     link->n_sent++;
     link->said_ns = link->now_ns;
     return true;
@@ -58,7 +116,16 @@ enum cluster_link_verdict cluster_link_take(struct cluster_link *link,
     }
     if (head->kind == MESSAGE_CLOSED)
         return CLUSTER_LINK_COUNTS;
+    if (head->kind == MESSAGE_RESEND) {
+        link->silent_ns = 0;
+        return resend(link, head->id) ? CLUSTER_LINK_PAST : CLUSTER_LINK_MISSING;
+    }
     int32_t ahead = (int32_t)(head->number - link->n_taken);
+    if (ahead > 0 && link->port.can_drop) {
+        link->silent_ns = 0;
+        ask_again(link);
+        return CLUSTER_LINK_PAST;
+    }
     if (ahead != 0)
         return ahead < 0 ? CLUSTER_LINK_PAST : CLUSTER_LINK_MISSING;
     link->n_taken++;

@@ -4,6 +4,10 @@
  *   node     NONE --takes OPEN--> OPEN --ends, or takes another OPEN--> NONE
  *
  * Within a session each message counts once and in order, and a session that cannot keep this ends.
+ * On a bus that drops single messages, each end keeps copies of the last ones that it sent. An end
+ * that finds a gap says RESEND with the number that it expects, and the other one sends everything
+ * from there on again. Elsewhere, and when the copy is gone, a missing message ends the session.
+ *
  * A session ends when a message is missing, when the other end sends CLOSED, or, on a bus that can
  * lose messages, after 3 s of silence. Both ends send BEAT after a second without another message.
  * A port whose connection to the peer breaks sends CLOSED of session 0, which ends whatever session
@@ -23,7 +27,13 @@ struct cluster_link {
     /* private below */
     uint32_t n_sent, n_taken; /* numbered messages of this session, each way */
     int64_t now_ns, said_ns, silent_ns;
+    struct cluster_link_copy {
+        size_t n_bytes;
+        void *bytes;
+    } * copies;       /* a ring of the last CLUSTER_LINK_COPIES, by number; NULL: none is kept */
+    int64_t asked_ns; /* RESEND was said last */
 };
+enum { CLUSTER_LINK_COPIES = 512 };
 
 enum cluster_link_verdict {
     CLUSTER_LINK_COUNTS,  /* it is the next of this session */
@@ -35,6 +45,8 @@ enum cluster_link_verdict {
 void cluster_link_begin(struct cluster_link *link, uint64_t session, int64_t now_ns);
 /* Ends the session and sends CLOSED. Does nothing without a session. */
 void cluster_link_end(struct cluster_link *link);
+/* Gives back what it keeps. Says nothing. */
+void cluster_link_free(struct cluster_link *link);
 /* Sends a message that begins with a message_head, which gets session and number. Returns false
  * when there is no session, or the bus is full. */
 bool cluster_link_send(struct cluster_link *link, void *message, size_t n_bytes, const void *part2,

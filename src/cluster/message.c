@@ -25,6 +25,7 @@ static const uint32_t fixed_bytes[MESSAGE_N] = {
     [MESSAGE_LEAD] = sizeof(struct message_lead),
     [MESSAGE_FENCE] = sizeof(struct message_fence),
     [MESSAGE_DEMAND] = sizeof(struct message_demand),
+    [MESSAGE_RESEND] = sizeof(struct message_head),
 };
 
 struct message_head cluster_message_head(enum message_kind kind, uint16_t from, size_t n_bytes)
@@ -77,8 +78,8 @@ static bool is_valid_submit(const struct message_submit *m, size_t n_bytes)
 {
     size_t body_bytes = n_bytes - sizeof *m;
     const struct request_body *body = (const void *)(m + 1);
-    if (m->request.service != 0 || m->request.variant != 0 ||
-        m->place.zero != 0 || !request_body_is_valid(body, body_bytes, LIMIT_VOCABULARY))
+    if (m->request.service != 0 || m->request.variant != 0 || m->place.zero != 0 || m->load < 0 ||
+        m->load > ROUTE_LOAD_MAX || !request_body_is_valid(body, body_bytes, LIMIT_VOCABULARY))
         return false;
     return is_span(m->request.arrived_ns) && is_span(m->request.first_ns) &&
            is_span(m->request.served_ns) &&
@@ -95,11 +96,39 @@ static bool is_valid_event(const struct message_event *m, size_t n_bytes)
            service_event_is_valid(&m->event, m + 1, n_bytes - sizeof *m);
 }
 
+static const void *names_of(const struct message_report *message)
+{
+    return &message->report.services[message->report.n_services];
+}
+
+static const void *others_of(const struct message_report *message)
+{
+    return (const uint64_t *)names_of(message) + message->report.n_services;
+}
+
+enum { OTHERS_BITS = 50 }; /* so that sums over all services do not wrap */
+
+static bool are_valid_others(const struct route_others *o)
+{
+    return is_within(o->n, 20) && is_within(o->n_waiting, 20) && o->n_waiting <= o->n &&
+           is_within(o->n_prompt, OTHERS_BITS) && is_within(o->n_new, OTHERS_BITS) &&
+           is_within(o->n_expected, OTHERS_BITS) && is_within(o->n_waiting_tokens, OTHERS_BITS) &&
+           is_within(o->decoding_ns, SPAN_BITS) && is_within(o->load, OTHERS_BITS);
+}
+
 static bool is_valid_report(const struct message_report *m, size_t n_bytes)
 {
     const struct engine_report *r = &m->report;
-    return m->place.zero == 0 && set_is_empty(&r->listed) && report_is_valid(r, LIMIT_SERVICES) &&
-           n_bytes == cluster_message_report_bytes(r->n_services);
+    if (m->place.zero != 0 || !set_is_empty(&r->listed) || !report_is_valid(r, LIMIT_SERVICES))
+        return false;
+    size_t n_plain = cluster_message_report_bytes(r->n_services);
+    if (n_bytes == n_plain)
+        return true;
+    const struct route_others *others = others_of(m);
+    bool is_valid = n_bytes == n_plain + sizeof *others * (size_t)r->n_services;
+    for (int i = 0; i < r->n_services && is_valid; i++)
+        is_valid = are_valid_others(&others[i]);
+    return is_valid;
 }
 
 /* Its values stay in the gateway's mirror until the next report. */
@@ -139,11 +168,6 @@ void cluster_message_request_of_spans(struct request *request, int64_t now_ns)
 
 /* ---- Reports. ---- */
 
-static const void *names_of(const struct message_report *message, int n_rows)
-{
-    return &message->report.services[n_rows];
-}
-
 size_t cluster_message_write_report(const struct engine_report *report,
                                     const struct cluster_roster *roster,
                                     struct message_report *message, int64_t now_ns)
@@ -167,12 +191,46 @@ size_t cluster_message_write_report(const struct engine_report *report,
     return message->head.n_bytes;
 }
 
+size_t cluster_message_write_others(const struct route_others *others,
+                                    const struct cluster_roster *roster,
+                                    struct message_report *message)
+{
+    int n = message->report.n_services;
+    size_t n_bytes = cluster_message_report_bytes(n);
+    const uint64_t *names = names_of(message);
+    struct route_others *to = (void *)(&message->report.services[n]);
+    to = (void *)((uint64_t *)(void *)to + n);
+    for (int i = 0; i < n && others != NULL; i++)
+        to[i] = others[cluster_roster_find(roster, names[i])];
+    if (others != NULL)
+        n_bytes += sizeof *to * (size_t)n;
+    message->head.n_bytes = (uint32_t)n_bytes;
+    return n_bytes;
+}
+
+void cluster_message_read_others(const struct message_report *message,
+                                 const struct cluster_roster *roster, int n_services,
+                                 struct route_others *others)
+{
+    int n = message->report.n_services;
+    bool has_some = message->head.n_bytes > cluster_message_report_bytes(n);
+    const uint64_t *names = names_of(message);
+    const struct route_others *from = others_of(message);
+    for (int s = 0; s < n_services; s++)
+        others[s] = (struct route_others){ 0 };
+    for (int i = 0; i < n && has_some; i++) {
+        int s = cluster_roster_find(roster, names[i]);
+        if (s >= 0 && s < n_services)
+            others[s] = from[i];
+    }
+}
+
 /* Reads the rows, and returns the set of their services. */
 static struct set read_rows(const struct message_report *message,
                             const struct cluster_roster *roster, struct engine_report *report)
 {
     const struct engine_report *from = &message->report;
-    const uint64_t *names = names_of(message, from->n_services);
+    const uint64_t *names = names_of(message);
     struct set listed = { { 0 } };
     for (int i = 0; i < from->n_services; i++) {
         int s = cluster_roster_find(roster, names[i]);

@@ -4,6 +4,7 @@
  *                       CANCEL (engine, id, epoch)
  *   node -> gateway     EVENT (service_event, payload)   REPORT (engine_report)   CHANGE
  *   both ways of these  BEAT (nothing else was said for a second)   CLOSED (the session is over)
+ *                       RESEND (id: the number of a message that is missing)
  *   node -> manager     REPORT, CHANGE (a model begins to come, came, goes, went, failed here)
  *   manager -> node     LOAD, UNLOAD, OUST (an unload even with requests), SLEEP (an unload that
  *                       keeps the packed weights), DRAIN (engine, service)
@@ -32,6 +33,7 @@
 #include "core/control.h"
 #include "core/service.h"
 #include "monitor/monitor.h"
+#include "route/policy.h"
 #include "store/fence.h"
 
 enum { MESSAGE_VERSION = 14 };
@@ -58,6 +60,7 @@ enum message_kind {
     MESSAGE_LEAD,
     MESSAGE_FENCE,
     MESSAGE_DEMAND,
+    MESSAGE_RESEND,
     MESSAGE_N,
 };
 struct message_head {
@@ -83,6 +86,7 @@ struct message_submit { /* then the request_body */
     struct message_head head;
     uint64_t adapter;           /* its name; 0: none */
     struct cluster_place place; /* of the offer that the request's ticket names */
+    int64_t load; /* that it adds to its engine, in the unit of the gateways' router */
     /* Its times are spans: see cluster_message_request_to_spans. Its service and variant are 0,
      * since the names above count. Its cohort is the session's. */
     struct request request;
@@ -93,12 +97,14 @@ struct message_event { /* then the payload */
 };
 /* A report without its rows (n_services is how many follow, and nothing is listed), then the rows
  * of its services, then their names. It is complete: what it does not name is gone, so a lost or
- * repeated report does no harm. */
+ * repeated report does no harm. In a report to a gateway a row of route_others follows for each
+ * name, unless no other gateway has requests there. */
 struct message_report {
     struct message_head head;
     struct cluster_place place; /* where KV that this engine offers is kept */
     struct engine_report report;
-    uint64_t names[LIMIT_SERVICES]; /* room; the names follow the last row */
+    uint64_t names[LIMIT_SERVICES];             /* room; the names follow the last row */
+    struct route_others others[LIMIT_SERVICES]; /* room; they follow the last name */
 };
 /* Returns the bytes of a report with n_rows rows. */
 static inline size_t cluster_message_report_bytes(int n_rows)
@@ -111,6 +117,15 @@ static inline size_t cluster_message_report_bytes(int n_rows)
 size_t cluster_message_write_report(const struct engine_report *report,
                                     const struct cluster_roster *roster,
                                     struct message_report *message, int64_t now_ns);
+/* Adds what other gateways have there to a written report, or leaves it out again if `others` is
+ * NULL. others: (n of the roster's services). Returns the message's bytes. */
+size_t cluster_message_write_others(const struct route_others *others,
+                                    const struct cluster_roster *roster,
+                                    struct message_report *message);
+/* Reads them. others: (n_services) those that the report does not name become zero. */
+void cluster_message_read_others(const struct message_report *message,
+                                 const struct cluster_roster *roster, int n_services,
+                                 struct route_others *others);
 /* Reads a report into the result of an earlier message, or zeros; engine and n_services stay. Rows
  * of services that the roster does not have, or that are beyond n_services, are left out. */
 void cluster_message_read_report(const struct message_report *message,

@@ -8,8 +8,14 @@
 #include "cluster/message.h"
 #include "cluster/node_lead.h"
 #include "cluster/node_lives.h"
+#include "cluster/node_load.h"
 #include "cluster/roster.h"
 
+/* Gateways learn of one another's requests this soon. */
+static const int64_t COUNT_NS = 10 * TIME_NS_PER_MS;
+/* A node that leaves ends this long after the last request left with its KV, so that the next
+ * engine has pulled it; and this long after it began to leave. */
+static const int64_t LEAVE_KEEP_NS = 3 * TIME_NS_PER_S, LEAVE_NS_MAX = 10 * TIME_NS_PER_S;
 enum { EVENTS_PER_STEP = 4096 }; /* of one engine, so that the other actors get their turn */
 
 struct cluster_node {
@@ -18,6 +24,8 @@ struct cluster_node {
         struct cluster_engine face;
         bool is_held, is_change_held; /* the bus was full */
         bool has_news;                /* its next report is due at once */
+        bool is_other;                /* gateways have other requests there than it reported, */
+        int64_t count_ns;             /* which they are told from this time on */
         struct service_event event;   /* held */
         const void *payload;
         struct service_change change;
@@ -31,8 +39,10 @@ struct cluster_node {
     struct node_lead lead;
     uint32_t n_cohorts; /* each gateway numbers its own from 0; here the numbers run through */
     struct node_lives lives;
+    struct node_load load;
     struct cluster_roster roster;
     int64_t now_ns, next_report_ns;
+    int64_t leaves_ns, kept_ns; /* it leaves since; when a request last left with its KV; 0: not */
     struct message_report report; /* scratch */
 };
 
@@ -109,9 +119,9 @@ static void end_session(struct cluster_node *node, struct node_link *from)
     if (link->session == 0)
         return;
     log_line(LOG_WARN, "node", "the session with gateway %d is over", link->peer);
-    for (uint32_t i = 0; i < node->lives.n_max; i++) {
+    for (uint32_t i = 0; i < node->lives.n; i++) {
         struct node_life *life = &node->lives.of[i];
-        if (!life->is_there || life->session != link->session)
+        if (life->session != link->session)
             continue;
         life->session = 0;
         cancel_life(node, life);
@@ -131,6 +141,7 @@ static void begin_session(struct cluster_node *node, const struct message_head *
         node->links = mem_grow(node->links, n * sizeof *from, (n + 1) * sizeof *from);
         from = &node->links[node->n_links++];
         from->link = (struct cluster_link){ .port = node->options.port, .peer = head->from };
+        node_load_fit(&node->load, node->n_links, 1);
     }
     end_session(node, from);
     cluster_link_begin(&from->link, head->session, node->now_ns);
@@ -154,33 +165,48 @@ static uint32_t cohort_here(struct cluster_node *node, struct node_link *from, u
     return from->cohort_here;
 }
 
+static struct node_life life_of(const struct cluster_node *node, const struct node_link *from,
+                                const struct message_submit *m, const struct request *request)
+{
+    return (struct node_life){ .id = request->id,
+                               .session = from->link.session,
+                               .epoch = request->epoch,
+                               .engine = m->head.engine,
+                               .peer = (uint16_t)(from - node->links),
+                               .service = request->service,
+                               .n_prompt = request->n_prompt,
+                               .n_tokens = request->n_tokens,
+                               .n_predicted =
+                                   min_i32(max_i32(request->n_predicted, 0), LIMIT_CONTEXT),
+                               .first_ns = request->first_ns,
+                               .load = m->load };
+}
+
 /* Returns false when no engine takes it now. */
 static bool let_in(struct cluster_node *node, struct node_link *from,
                    const struct message_submit *m, int service)
 {
     struct cluster_engine *engine = &node->engines[m->head.engine].face;
-    const struct node_life life = { .id = m->request.id,
-                                    .session = from->link.session,
-                                    .epoch = m->request.epoch,
-                                    .engine = m->head.engine,
-                                    .peer = (uint16_t)(from - node->links) };
-    struct node_life *earlier = node_lives_find(&node->lives, life.id);
+    struct node_life *earlier = node_lives_find(&node->lives, m->request.id);
     struct request request = m->request;
     if (earlier != NULL) { /* the rest of an earlier submission must end first */
-        if (earlier->session == 0 || earlier->session == life.session)
+        if (earlier->session == 0 || earlier->session == from->link.session)
             cancel_life(node, earlier); /* else it is another gateway's, and stays */
         return false;
     }
     cluster_message_request_of_spans(&request, node->now_ns);
     request.service = (uint16_t)service;
     request.cohort = cohort_here(node, from, request.cohort);
+    const struct node_life life = life_of(node, from, m, &request);
     if (request.ticket != 0 && node->options.learn != NULL)
         node->options.learn(node->options.learn_self, request.ticket, &m->place);
     if (!node->options.fits(engine->report(engine->self), &request) ||
         !node_lives_add(&node->lives, &life))
         return false;
-    if (engine->service.submit(engine->service.self, &request, (const void *)(m + 1)))
+    if (engine->service.submit(engine->service.self, &request, (const void *)(m + 1))) {
+        node->engines[m->head.engine].is_other = true;
         return true;
+    }
     node_lives_remove(&node->lives, node_lives_find(&node->lives, life.id));
     return false;
 }
@@ -191,7 +217,7 @@ static bool take_submit(struct cluster_node *node, struct node_link *from,
                         const struct message_submit *m)
 {
     int service = cluster_roster_find(&node->roster, m->head.service);
-    bool is_there = service >= 0 && m->adapter == 0; /* no node has adapters */
+    bool is_there = service >= 0 && m->adapter == 0 && node->leaves_ns == 0; /* none has adapters */
     const struct service_event back = { .id = m->request.id,
                                         .epoch = m->request.epoch,
                                         .what = SERVICE_RETURNED,
@@ -222,13 +248,13 @@ static bool refuse_message(struct cluster_node *node, struct cluster_link *link,
 
 /* Tells the leading manager what came of its order when this node does not have the model: it can't
  * load it (yet), and it has nothing to unload. */
-static void say_lacking(struct cluster_node *node, const struct message_head *head)
+static void say_lacking(struct cluster_node *node, const struct message_head *head, const char *why)
 {
     struct service_change change = { .engine = head->engine, .status = SERVICE_UNLOADED };
     if (head->kind == MESSAGE_LOAD) {
         change.status = SERVICE_BROKEN;
         change.cause = STATUS_BUSY;
-        (void)fault_set(&change.fault, STATUS_BUSY, "the node does not have the model yet");
+        (void)fault_set(&change.fault, STATUS_BUSY, "%s", why);
     }
     struct message_change message =
         cluster_message_change(node->options.port.address, head->service, &change);
@@ -241,7 +267,11 @@ static void obey(struct cluster_node *node, const struct message_head *head)
     struct cluster_engine *engine = &node->engines[head->engine].face;
     int service = cluster_roster_find(&node->roster, head->service);
     if (head->kind != MESSAGE_DRAIN && service < 0) {
-        say_lacking(node, head); /* it has left, or is not here yet */
+        say_lacking(node, head, "the node does not have the model yet"); /* or not any more */
+        return;
+    }
+    if (head->kind == MESSAGE_LOAD && node->leaves_ns > 0) {
+        say_lacking(node, head, "the node's process ends");
         return;
     }
     node->engines[head->engine].due_ns = 0;
@@ -272,7 +302,8 @@ static bool is_of_session(const struct message_head *head)
     return head->kind == MESSAGE_OPEN || head->kind == MESSAGE_SUBMIT ||
            head->kind == MESSAGE_CANCEL || head->kind == MESSAGE_BEAT ||
            head->kind == MESSAGE_CLOSED || head->kind == MESSAGE_WANT ||
-           head->kind == MESSAGE_SPACE || head->kind == MESSAGE_DEMAND;
+           head->kind == MESSAGE_SPACE || head->kind == MESSAGE_DEMAND ||
+           head->kind == MESSAGE_RESEND;
 }
 
 /* A message of a gateway that counts. */
@@ -372,6 +403,15 @@ static void take_mail(struct cluster_node *node)
 
 /* ---- News of the engines. ---- */
 
+static void follow(struct node_life *life, const struct service_event *event, int64_t now_ns)
+{
+    if (event->what != SERVICE_TOKENS)
+        return;
+    life->n_tokens = event->position + event->n_tokens;
+    if (life->first_ns == 0)
+        life->first_ns = now_ns;
+}
+
 /* Drops events of an orphan. Returns false when its gateway has no room now. */
 static bool send_event(struct cluster_node *node, int e, const struct service_event *event,
                        const void *payload)
@@ -383,8 +423,13 @@ static bool send_event(struct cluster_node *node, int e, const struct service_ev
     if (life->session != 0 && life->session == link->session &&
         !post_event(node, link, e, event, payload))
         return false;
-    if (event->what == SERVICE_RETURNED || event->what == SERVICE_ENDED)
+    follow(life, event, node->now_ns);
+    if (event->what == SERVICE_RETURNED && event->n_kept > 0 && node->leaves_ns > 0)
+        node->kept_ns = node->now_ns;
+    if (event->what == SERVICE_RETURNED || event->what == SERVICE_ENDED) {
         node_lives_remove(&node->lives, life);
+        node->engines[e].is_other = true;
+    }
     return true;
 }
 
@@ -430,26 +475,72 @@ static void send_changes(struct cluster_node *node, int e)
     }
 }
 
-/* Returns false for an engine that starts and has not reported yet, which does not mean bad
- * health. */
-static bool send_report(struct cluster_node *node, int e)
+static bool has_several_gateways(const struct cluster_node *node)
+{
+    int n = 0;
+    for (int i = 0; i < node->n_links && n < 2; i++)
+        n += node->links[i].link.session != 0;
+    return n == 2;
+}
+
+/* Sends the engine's report to each gateway, with what the other gateways have there. */
+static void report_to_gateways(struct cluster_node *node, int e)
+{
+    node->engines[e].is_other = false;
+    node->engines[e].count_ns = node->now_ns + COUNT_NS;
+    node_load_count(&node->load, &node->lives, e, node->now_ns);
+    for (int i = 0; i < node->n_links; i++) {
+        struct cluster_link *link = &node->links[i].link;
+        if (link->session == 0)
+            continue;
+        const struct route_others *others = node_load_of_others(&node->load, i);
+        size_t n_bytes = cluster_message_write_others(others, &node->roster, &node->report);
+        (void)cluster_link_send(link, &node->report, n_bytes, NULL, 0);
+    }
+}
+
+/* Makes the engine's report. Returns its bytes; 0 for an engine that starts and has not reported
+ * yet, which does not mean bad health. */
+static size_t make_report(struct cluster_node *node, int e)
 {
     const struct cluster_engine *engine = &node->engines[e].face;
     const struct engine_report *report = engine->report(engine->self);
-    if (report->memory_bytes == 0)
-        return false;
     struct message_report *message = &node->report;
+    if (report->memory_bytes == 0)
+        return 0;
     message->head = cluster_message_head(MESSAGE_REPORT, node->options.port.address, 0);
     message->head.engine = (uint16_t)e;
     message->place = node->options.place;
     message->place.engine = (uint16_t)e;
     size_t n_bytes = cluster_message_write_report(report, &node->roster, message, node->now_ns);
+    message->report.is_draining |= node->leaves_ns > 0;
+    return n_bytes;
+}
+
+/* Returns false for an engine that has not reported yet. */
+static bool send_report(struct cluster_node *node, int e)
+{
+    struct message_report *message = &node->report;
+    size_t n_bytes = make_report(node, e);
+    if (n_bytes == 0)
+        return false;
     /* A report without room is just late, and the next one has newer data. */
     (void)tell_manager(node, message, n_bytes);
-    (void)tell_gateways(node, message, n_bytes);
     (void)node_lead_send(&node->lead, message, n_bytes);
+    report_to_gateways(node, e);
     node->engines[e].has_news = false;
     return true;
+}
+
+/* Tells gateways soon what the others have on an engine. Returns when that is due. */
+static int64_t count_soon(struct cluster_node *node, int e, bool has_several)
+{
+    struct node_engine *engine = &node->engines[e];
+    if (!engine->is_other || !has_several)
+        return TIME_NEVER;
+    if (engine->count_ns <= node->now_ns && make_report(node, e) > 0)
+        report_to_gateways(node, e);
+    return engine->is_other ? max_i64(engine->count_ns, node->now_ns + TIME_NS_PER_MS) : TIME_NEVER;
 }
 
 /* Returns when the next is due. */
@@ -482,9 +573,12 @@ int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns)
     }
     if (is_due)
         have_news(node);
-    for (int e = 0; e < n; e++)
+    bool has_several = has_several_gateways(node);
+    for (int e = 0; e < n; e++) {
         if (node->engines[e].has_news)
             have_all &= send_report(node, e);
+        wake = min_i64(wake, count_soon(node, e, has_several));
+    }
     if (is_due)
         node->next_report_ns = now_ns + node->options.report_ns;
     if (!have_all)
@@ -492,9 +586,36 @@ int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns)
     return min_i64(wake, node->next_report_ns);
 }
 
+/* Its models leave, also with requests. */
+static void begin_to_leave(struct cluster_node *node, int64_t now_ns)
+{
+    log_line(LOG_INFO, "node", "returns %u requests, since the process ends", node->lives.n);
+    node->leaves_ns = now_ns;
+    for (int e = 0; e < node->options.n_engines; e++) {
+        const struct cluster_engine *engine = &node->engines[e].face;
+        const struct engine_report *report = engine->report(engine->self);
+        for (int s = 0; (s = set_next(&report->listed, s, report->n_services)) >= 0; s++)
+            if (report->services[s].status == SERVICE_LOADED)
+                engine->unload(engine->self, s, true);
+        node->engines[e].due_ns = 0;
+    }
+    have_news(node);
+}
+
+bool cluster_node_leave(struct cluster_node *node, int64_t now_ns)
+{
+    if (node->leaves_ns == 0 && node->lives.n == 0)
+        return true;
+    if (node->leaves_ns == 0)
+        begin_to_leave(node, now_ns);
+    bool is_empty =
+        node->lives.n == 0 && (node->kept_ns == 0 || now_ns >= node->kept_ns + LEAVE_KEEP_NS);
+    return is_empty || now_ns >= node->leaves_ns + LEAVE_NS_MAX;
+}
+
 uint32_t cluster_node_n_requests(const struct cluster_node *node)
 {
-    return node->lives.n_max - node->lives.n_free;
+    return node->lives.n;
 }
 
 void cluster_node_pass(struct cluster_node *node, int64_t span_ns)
@@ -513,6 +634,7 @@ struct cluster_node *cluster_node_open(const struct cluster_node_options *option
     cluster_roster_init(&node->roster);
     for (int s = 0; s < options->n_services; s++)
         cluster_roster_add(&node->roster, s, &options->services[s]);
+    node_load_fit(&node->load, 0, options->n_services);
     node_lives_init(&node->lives, options->n_requests_max);
     node_lead_init(&node->lead, &options->port, options->fence);
     return node;
@@ -522,6 +644,7 @@ void cluster_node_add_service(struct cluster_node *node, int service,
                               const struct service_spec *spec)
 {
     cluster_roster_add(&node->roster, service, spec);
+    node_load_fit(&node->load, 0, service + 1);
     have_news(node);
 }
 
@@ -535,6 +658,10 @@ void cluster_node_close(struct cluster_node *node)
 {
     cluster_roster_free(&node->roster);
     node_lives_free(&node->lives);
+    node_load_free(&node->load);
+    for (int i = 0; i < node->n_links; i++)
+        cluster_link_free(&node->links[i].link);
+    cluster_link_free(&node->lead.link);
     mem_give(node->links);
     mem_give(node->engines);
     mem_give(node);

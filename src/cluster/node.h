@@ -62,6 +62,10 @@ void cluster_node_add_service(struct cluster_node *node, int service,
                               const struct service_spec *spec);
 void cluster_node_remove_service(struct cluster_node *node, int service);
 int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns); /* next wake */
+/* The process ends. Its requests are returned, with their KV where engines offer that, no new ones
+ * are taken, and no model is loaded. Returns whether they are gone and other engines had time to
+ * pull the KV; call it again until then. It takes at most 10 s. */
+bool cluster_node_leave(struct cluster_node *node, int64_t now_ns);
 /* Returns the number of requests that it accepted and that its engines have not ended yet. */
 uint32_t cluster_node_n_requests(const struct cluster_node *node);
 /* Skips the next reports of this time span. */

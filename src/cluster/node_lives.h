@@ -1,4 +1,5 @@
-/* The requests that a node has accepted: the session that each came over, and its engine.
+/* The requests that a node has accepted: the session that each came over, its engine, and what it
+ * is expected to cost there.
  *
  *   none --submitted--> THERE --its ENDED or RETURNED leaves--> none
  *                         |--its session ends--> ORPHAN --its ENDED or RETURNED--> none
@@ -12,13 +13,16 @@ struct node_life {
     uint64_t id, session; /* session 0 means an orphan */
     uint32_t epoch;
     uint16_t engine, peer; /* peer: index of its link */
-    bool is_there;
+    uint16_t service;
+    int32_t n_prompt, n_tokens; /* as its events say */
+    int32_t n_predicted;        /* of its answer, by its gateway; 0 = unknown */
+    int64_t first_ns;           /* of its first token; 0: it has none */
+    int64_t load;               /* route_choice.load */
 };
 struct node_lives {
     struct map by_id;
-    struct node_life *of; /* (n_max) */
-    uint32_t *free;       /* places of `of` that hold none */
-    uint32_t n_free, n_max;
+    struct node_life *of; /* (n_max) the first n */
+    uint32_t n, n_max;
 };
 
 void node_lives_init(struct node_lives *lives, uint32_t n_max);
@@ -26,4 +30,5 @@ void node_lives_free(struct node_lives *lives);
 struct node_life *node_lives_find(const struct node_lives *lives, uint64_t id); /* NULL: none */
 /* Adds one whose id is new. Returns false when n_max are there. */
 bool node_lives_add(struct node_lives *lives, const struct node_life *life);
+/* Removes it. The last one takes its place in `of`. */
 void node_lives_remove(struct node_lives *lives, struct node_life *life);

@@ -1,8 +1,8 @@
 /* shoal plan decides which models go on which devices, for a real or imagined cluster. */
-#include "cmd/plan_layers.h"
 #include "cmd/verbs.h"
 #include "config/registry.h"
 #include "remote/live.h"
+#include "report/layers.h"
 #include "report/plan.h"
 #include "report/workers.h"
 #include "scenario/desk.h"
@@ -386,7 +386,7 @@ static bool plan_all(struct plan_run *run, const struct place_planner **chosen)
 
 static int run_layers(const struct plan_ask *ask)
 {
-    const struct plan_layers_ask layers = {
+    const struct report_layers_ask layers = {
         .scenario = &ask->scenario,
         .model = ask->layers,
         .links = ask->links,
@@ -394,7 +394,7 @@ static int run_layers(const struct plan_ask *ask)
         .n_batch = ask->n_batch > 0 ? ask->n_batch : 8,
         .n_context = ask->n_tokens > 0 ? ask->n_tokens : 2048,
     };
-    return plan_layers(&layers);
+    return report_layers(&layers);
 }
 
 static int run_workers(const struct plan_ask *ask)

@@ -31,6 +31,11 @@ static int64_t tick(void *self, int64_t now_ns)
     return wire_step(self, now_ns);
 }
 
+static bool leave(void *self, int64_t now_ns)
+{
+    return wire_leave(self, now_ns);
+}
+
 /* ---- Life. ---- */
 
 /* Ensures the descriptors that engines, model files and the first clients need. The API requests
@@ -155,6 +160,7 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .service = wire_service(house),
         .control = wire_control(house),
         .tick = tick,
+        .leave = leave,
         .tick_self = house,
         .metrics = wire_metrics,
         .metrics_self = house,

@@ -633,6 +633,11 @@ int64_t wire_step(struct house *house, int64_t now_ns)
     return min_i64(wake, wire_join_step(house, now_ns));
 }
 
+bool wire_leave(struct house *house, int64_t now_ns)
+{
+    return house->node == NULL || cluster_node_leave(house->node, now_ns);
+}
+
 /* ---- The gateway's service, with a wakeup whenever it leaves work for wire_step. ---- */
 
 static void kick(struct house *house)

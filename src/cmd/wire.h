@@ -20,6 +20,8 @@ enum status wire_open(struct house **out, const struct config *config,
 bool wire_close(struct house *house);
 /* Moves messages until none are left. Returns the next wake. */
 int64_t wire_step(struct house *house, int64_t now_ns);
+/* The process ends: see cluster_node_leave. */
+bool wire_leave(struct house *house, int64_t now_ns);
 struct service wire_service(struct house *house);
 struct control wire_control(struct house *house);
 const char *const *wire_devices(const struct house *house); /* per engine: "cpu:0-1" */

@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "cmd/wire_house.h"
 #include "cmd/wire_wishes.h"
+#include "fetch/stop.h"
 #include <stdatomic.h>
 #include <string.h>
 
@@ -369,6 +370,7 @@ int64_t wire_join_step(struct house *house, int64_t now_ns)
 
 void wire_join_end(struct house *house)
 {
+    fetch_stop();
     if (house->join.opener != NULL)
         thread_join(house->join.opener);
     house->join.opener = NULL;

@@ -175,8 +175,9 @@ static const struct config_key global_keys[] = {
       "file for a Chrome trace, which shows what each lane computed when", CONFIG_TEXT_PATH },
     { "devices", CONFIG_TEXTS, offsetof(struct config, devices), offsetof(struct config, n_devices),
       0, LIMIT_DEVICES,
-      "one engine per device: cpu (all cores that the process may use), cpu:0-1, cuda:0; auto: "
-      "every GPU, and without any the cores",
+      "one engine per device: cpu (all cores that the process may use), cpu:0-1, cuda:0; "
+      "group(cpu:0,cpu:1): each rank has a part of every layer; group(cpu:0=20,cpu:1=4): each has "
+      "some layers; auto: every GPU, and without any the cores",
       CONFIG_TEXT_WORD },
     { "engines", CONFIG_TEXT, GLOBAL(engine_kind), 0, 0,
       "each engine is a process of its own, which is restarted after a crash, or threads of this "

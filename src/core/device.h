@@ -1,7 +1,8 @@
 /* Describes devices. A CPU device is a set of cores. It is written as "cpu:0-1", "cpu:0,2" or "cpu"
  * (all cores). A GPU is written as "cuda:0". A group of CPU devices, its ranks, that compute each
  * model together is written as "group(cpu:0-3,cpu:4-7)": each has a part of every layer. In
- * "group(cpu:0-3=20,cpu:4-7=4)" the first has 20 layers and the second the 4 behind them. */
+ * "group(cpu:0-3=20,cpu:4-7=4)" the first has 20 layers and the second the 4 behind them. The layers
+ * of a model that has another number are divided in proportion. */
 #pragma once
 #include "base/status.h"
 

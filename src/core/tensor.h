@@ -33,17 +33,17 @@ struct tensor_apart {
     const unsigned char *zeros; /* NULL: all are half of the range */
 };
 
-/* How the ranks of a device share a tensor: ranks [first_rank, first_rank + n_ranks) have it, each
- * a part of its rows or columns, in whole units of `unit` rows or columns. */
+/* How the ranks of a device share a tensor: each has all of it, or a part of its rows or columns, in
+ * whole units of `unit` rows or columns. */
 enum tensor_split_kind {
-    TENSOR_WHOLE, /* each of the ranks has all of it */
-    TENSOR_ROWS,  /* of a vector: its elements */
+    TENSOR_WHOLE,
+    TENSOR_ROWS, /* of a vector: its elements */
     TENSOR_COLUMNS,
     TENSOR_BOTH, /* each has all of it, and a part of its rows: a tied embedding */
 };
 struct tensor_split {
-    uint8_t kind;                /* enum tensor_split_kind */
-    uint8_t first_rank, n_ranks; /* 0, 0: all */
+    uint8_t kind;  /* enum tensor_split_kind */
+    uint8_t ranks; /* WHOLE: bit r is set when rank r has it; 0: all have it */
     int32_t unit;
 };
 

@@ -1,5 +1,4 @@
-/* One pass in flight: the data that its operations share, and how rows and items are dealt to the
- * members of the team. */
+/* One pass in flight: its shared data, and the dealing of rows and items to the team's members. */
 #pragma once
 #include "cpu/experts.h"
 #include "cpu/kernels.h"
@@ -105,7 +104,7 @@ static inline unsigned char *cpu_pass_splits(const struct cpu_pass *p, int32_t w
     return p->workspace + p->layout.splits +
            (size_t)(row / CPU_GROUP_ROWS) * (((size_t)width + 31) / 32) * p->kernels->split_bytes;
 }
-/* Returns how many items of a part of an operation were taken before. */
+/* Returns how many items of a part were taken before. */
 static inline int32_t cpu_pass_next(const struct cpu_pass *p, int op_index, int part)
 {
     _Atomic int32_t *counters = (_Atomic int32_t *)(void *)(p->workspace + p->layout.counters);
@@ -188,11 +187,10 @@ void cpu_rows_take(const struct cpu_pass *p, const struct compute_op *op, struct
 void cpu_rows_prepare(const struct cpu_pass *p, int reg, enum cpu_rows_as as,
                       struct cpu_share share);
 
-/* matmul.c and attention.c: idle members take items one by one. */
+/* matmul.c, heads.c and attention.c: idle members take items one by one. */
 void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
 size_t cpu_matmul_scratch(void); /* bytes for each member */
 enum cpu_rows_as cpu_matmul_wants(const struct cpu_pass *p, const struct compute_op *op);
-/* heads.c: multiplies heads, each with its own matrix; by items too. */
 void cpu_heads(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
 void cpu_attention(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
 /* Returns the floats of scratch that a member needs for attention. */

@@ -252,22 +252,26 @@ static struct engine_bodies_room room_of(const struct engine *e, const struct re
                                         request->kind == REQUEST_EMBED ? n_vector : 0 };
 }
 
-/* Returns whether the service does what is asked, with a sentence if it does not. */
-static bool serves_kind(const struct engine *e, const struct request *request, char text[256])
+/* Returns why the service does not do what is asked, with a sentence; NONE when it does. A client
+ * may ask for what this device can't do, which is no fault of the server. */
+static enum service_why never_of_kind(const struct engine *e, const struct request *request,
+                                      char text[256])
 {
     const struct service_spec *spec = &e->specs[request->service];
     const struct engine_exec *exec = &e->options.exec;
+    bool lacks_vectors = request->kind == REQUEST_EMBED && !exec->has_vectors;
+    bool is_long = spec->is_encoder && request->n_prompt > exec->n_rows_max;
     *text = '\0';
     if (request->kind == REQUEST_EMBED && spec->n_vector == 0)
         snprintf(text, 256, "%s makes no embeddings", spec->name);
-    else if (request->kind == REQUEST_EMBED && !exec->has_vectors)
+    else if (lacks_vectors)
         snprintf(text, 256,
                  "the device of engine %d makes no embeddings: let %s be served by a CPU",
                  e->options.id, spec->name);
     else if (request->kind != REQUEST_EMBED && spec->is_encoder)
         snprintf(text, 256, "%s is an encoder, which makes embeddings and generates nothing",
                  spec->name);
-    else if (spec->is_encoder && request->n_prompt > exec->n_rows_max)
+    else if (is_long)
         snprintf(text, 256,
                  "%s computes a text in one pass, which may have %d tokens here, and this text has "
                  "%d: raise batch_tokens",
@@ -275,7 +279,9 @@ static bool serves_kind(const struct engine *e, const struct request *request, c
     else if (request->kind == REQUEST_EMBED && request->n_tokens != request->n_prompt)
         snprintf(text, 256, "the text has %d tokens, and its record says %d", request->n_tokens,
                  request->n_prompt);
-    return *text == '\0';
+    if (*text == '\0')
+        return SERVICE_WHY_NONE;
+    return lacks_vectors || is_long ? SERVICE_TOO_LARGE : SERVICE_FAILED;
 }
 
 /* Returns why this request can never be served here, with a sentence; NONE when it can. fits: it
@@ -299,8 +305,10 @@ static enum service_why never_why(const struct engine *e, const struct request *
                  body == NULL ? 0 : body->n_tokens, request->n_tokens);
         return SERVICE_FAILED;
     }
-    if (!e->options.is_virtual && !serves_kind(e, request, text))
-        return SERVICE_FAILED;
+    enum service_why why =
+        e->options.is_virtual ? SERVICE_WHY_NONE : never_of_kind(e, request, text);
+    if (why != SERVICE_WHY_NONE)
+        return why;
     /* Nothing is drawn for a prompt that is only scored. */
     if (request->n_tokens_max - (request->kind != REQUEST_GENERATE) > context) {
         snprintf(text, 256, "prompt and answer may have %d tokens, %s allows %d",

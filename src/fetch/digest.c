@@ -2,6 +2,7 @@
 #include "fetch/digest.h"
 
 #include "base/mem.h"
+#include "fetch/stop.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
@@ -40,7 +41,7 @@ bool fetch_digest_add_file(struct fetch_digest *digest, int fd, int64_t n_bytes)
 {
     char *piece = mem_take(PIECE_BYTES);
     int64_t at = 0;
-    while (at < n_bytes) {
+    while (at < n_bytes && !fetch_is_stopped()) {
         ssize_t n = pread(fd, piece, (size_t)min_i64(PIECE_BYTES, n_bytes - at), at);
         if (n < 0 && errno == EINTR)
             continue;

@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "fetch/peers.h"
 #include "fetch/transfer.h"
+#include "fetch/stop.h"
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -126,11 +127,21 @@ void fetch_release(struct fetch_file *file)
 
 /* ---- A part. ---- */
 
-static void wait_for_lock(const struct job *job, int fd)
+static enum status say_stopped(struct fault *fault)
+{
+    return fault_set(fault, STATUS_CANCELLED, "the process ends");
+}
+
+/* Returns false when fetches are stopped. */
+static bool wait_for_lock(const struct job *job, int fd)
 {
     log_line(LOG_INFO, "fetch", "%.16s...: another process fetches it", job->sha256);
-    while (flock(fd, LOCK_EX | LOCK_NB) != 0)
-        time_sleep_ns(LOCK_NS);
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if (fetch_is_stopped())
+            return false;
+        fetch_sleep_ns(LOCK_NS);
+    }
+    return true;
 }
 
 /* Opens the part and waits for its lock. Returns -1 when the file is there by then. */
@@ -144,8 +155,11 @@ static int open_part(struct job *job)
                                     strerror(errno));
             return -1;
         }
-        if (flock(fd, LOCK_EX | LOCK_NB) != 0)
-            wait_for_lock(job, fd);
+        if (flock(fd, LOCK_EX | LOCK_NB) != 0 && !wait_for_lock(job, fd)) {
+            close(fd);
+            job->status = say_stopped(job->fault);
+            return -1;
+        }
         /* The process that had the lock may have renamed or removed the part. */
         bool is_part = fstat(fd, &opened) == 0 && stat(job->part, &named) == 0 &&
                        opened.st_ino == named.st_ino && S_ISREG(opened.st_mode);
@@ -207,7 +221,7 @@ static enum status run_tries(struct job *job, struct fetch_transfer *t)
             log_line(LOG_WARN, "fetch", "%.16s... from %s: %s: again after %lld of %lld bytes",
                      job->sha256, job->host, t->fault.text, (long long)t->n_there,
                      (long long)max_i64(t->n_whole, 0));
-            time_sleep_ns(pause_ns);
+            fetch_sleep_ns(pause_ns);
             pause_ns = min_i64(2 * pause_ns, PAUSE_NS_MAX);
         }
         enum status status = fetch_transfer_run(t);
@@ -224,6 +238,8 @@ static enum status run_tries(struct job *job, struct fetch_transfer *t)
             was_resumed = false;
         }
     }
+    if (fetch_is_stopped())
+        return say_stopped(job->fault);
     if (t->is_wrong)
         fetch_peers_restart(t); /* a wrong part is of no use */
     return fault_set(job->fault, STATUS_IO, "the file could not be fetched from %.60s: %.150s",
@@ -235,6 +251,8 @@ static enum status run_sources(struct job *job, struct fetch_transfer *t)
 {
     if (fetch_peers_run(t, job->sha256))
         return STATUS_OK;
+    if (fetch_is_stopped())
+        return say_stopped(job->fault);
     if (!is_of_peers(job->options->url) && !t->is_final)
         return run_tries(job, t);
     return fault_set(job->fault, STATUS_IO, "the file could not be fetched from %s: %.150s",
@@ -254,7 +272,7 @@ static void fetch(void *arg)
     fetch_digest_open(&t.digest);
     if (fstat(fd, &info) == 0)
         t.n_there = info.st_size;
-    if (!fetch_digest_add_file(&t.digest, fd, t.n_there))
+    if (!fetch_digest_add_file(&t.digest, fd, t.n_there) && !fetch_is_stopped())
         fetch_peers_restart(&t);
     log_line(LOG_INFO, "fetch", "%.16s... from %s: begins at byte %lld", job->sha256, job->host,
              (long long)t.n_there);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "fetch/room.h"
+#include "fetch/stop.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,7 +46,7 @@ static void pace(const struct fetch_transfer *t, int64_t n_bytes, int64_t begin_
     if (rate <= 0)
         return;
     double due_ns = (double)n_bytes / (double)rate * (double)TIME_NS_PER_S;
-    time_sleep_ns(max_i64(begin_ns + (int64_t)due_ns - time_now_ns(), 0));
+    fetch_sleep_ns(max_i64(begin_ns + (int64_t)due_ns - time_now_ns(), 0));
 }
 
 /* Reads to the end of the file over one connection. */
@@ -60,9 +61,11 @@ static enum status read_all(struct fetch_transfer *t, void *client, const char *
         struct fetch_piece piece = {
             .sha256 = sha256, .offset = t->n_there, .to = buffer, .n_max = n_piece
         };
+        if (fetch_is_stopped())
+            return fault_set(&t->fault, STATUS_CANCELLED, "the process ends");
         enum status status = peers->read(client, &piece, &t->fault);
         if (status == STATUS_BUSY && time_now_ns() - heard_ns < t->options->stall_ns) {
-            time_sleep_ns(BUSY_NS);
+            fetch_sleep_ns(BUSY_NS);
             continue;
         }
         if (status == STATUS_OK)
@@ -118,7 +121,7 @@ static bool try_peer(struct fetch_transfer *t, int peer, const char *sha256, boo
         log_line(LOG_WARN, "fetch", "%.16s... from peer %.100s: %s: %lld bytes are there", sha256,
                  t->options->peers->names[peer], t->fault.text, (long long)t->n_there);
         bool is_wrong = status == STATUS_OK || status == STATUS_BAD_INPUT;
-        *is_over = status == STATUS_TOO_LARGE;
+        *is_over = status == STATUS_TOO_LARGE || status == STATUS_CANCELLED;
         if (is_wrong) /* an earlier source may be to blame, so this one gets a second try */
             fetch_peers_restart(t);
         bool is_useless = status == STATUS_NOT_FOUND || status == STATUS_UNSUPPORTED;

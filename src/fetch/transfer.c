@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "fetch/room.h"
+#include "fetch/stop.h"
 #include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -146,6 +147,13 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *self)
 
 /* ---- The call. ---- */
 
+/* libcurl calls it often, also while nothing comes. */
+static int on_progress(void *self, curl_off_t n_down, curl_off_t n, curl_off_t n_up, curl_off_t up)
+{
+    (void)self, (void)n_down, (void)n, (void)n_up, (void)up;
+    return fetch_is_stopped();
+}
+
 static CURL *prepare(struct answer *a)
 {
     const struct fetch_options *o = a->t->options;
@@ -170,6 +178,8 @@ static CURL *prepare(struct answer *a)
     curl_easy_setopt(call, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(call, CURLOPT_HEADERDATA, a);
     curl_easy_setopt(call, CURLOPT_USERAGENT, "shoal");
+    curl_easy_setopt(call, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(call, CURLOPT_XFERINFOFUNCTION, on_progress);
     if (o->ca != NULL) {
         curl_easy_setopt(call, CURLOPT_CAINFO, o->ca);
         curl_easy_setopt(call, CURLOPT_CAPATH, NULL);
@@ -193,7 +203,8 @@ static enum status judge(struct fetch_transfer *t, CURLcode result, long code, c
         t->is_final = code < 500 && code != 408 && code != 429;
         return fault_set(&t->fault, STATUS_IO, "the store answers %ld", code);
     }
-    t->is_final = result == CURLE_TOO_MANY_REDIRECTS || result == CURLE_UNSUPPORTED_PROTOCOL ||
+    t->is_final = result == CURLE_ABORTED_BY_CALLBACK || result == CURLE_TOO_MANY_REDIRECTS ||
+                  result == CURLE_UNSUPPORTED_PROTOCOL ||
                   result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_URL_MALFORMAT ||
                   result == CURLE_SSL_CACERT_BADFILE;
     return fault_set(&t->fault, STATUS_IO, "%.150s",

@@ -6,6 +6,7 @@
 #include "cluster/manager.h"
 #include "config/chosen.h"
 #include "cpu/cpu.h"
+#include "fetch/stop.h"
 #include "serve/kv.h"
 
 static const int64_t POOL_BYTES_USUAL = INT64_C(1) << 30; /* when the key `memory` is not set */
@@ -71,6 +72,7 @@ static void join_opener(struct fleet_models *m)
 
 void fleet_models_close(struct fleet_models *m)
 {
+    fetch_stop(); /* the process ends */
     join_opener(m);
     for (int s = 0; s < LIMIT_MODELS; s++)
         serve_offer_close(&m->offers[s]);

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/team.h"
+#include "group/chain.h"
 #include "group/plan.h"
 #include "group/program.h"
 #include "group/slice.h"
@@ -19,6 +20,8 @@ struct group {
     struct compute_lane lane;
     char name[64];
     int n;
+    bool is_chain; /* each rank has some layers, else a part of every layer */
+    struct group_chain chain;
     struct compute_device *ranks[COMPUTE_GROUP_RANKS_MAX];
     struct compute_group meeting;
     struct compute_group_rank ends[COMPUTE_GROUP_RANKS_MAX];
@@ -93,7 +96,9 @@ static int64_t packed_bytes(void *self, const struct tensor *tensor)
 static enum status split(void *self, const struct compute_program *program, struct tensor *tensors,
                          struct fault *fault)
 {
-    return group_plan_split(program, ((struct group *)self)->n, tensors, fault);
+    const struct group *g = self;
+    return g->is_chain ? group_chain_split(program, &g->chain, tensors, fault)
+                       : group_plan_split(program, g->n, tensors, fault);
 }
 
 static enum status pack(void *self, const struct tensor *tensor, struct compute_memory *memory,
@@ -155,6 +160,20 @@ struct workspace {
     struct compute_workspace *of[COMPUTE_GROUP_RANKS_MAX];
 };
 
+/* Returns the rank that draws: it has the logits, or all have parts of them. */
+static int drawing_rank(const struct group *g)
+{
+    return g->is_chain ? g->n - 1 : 0;
+}
+
+static enum status make_program(struct group *g, const struct compute_program *program, int i,
+                                int32_t *last, struct group_program *out, struct fault *fault)
+{
+    const struct compute_rank rank = { &g->ends[i], i, i == drawing_rank(g), !g->is_chain, last };
+    return g->is_chain ? group_chain_program(out, program, &rank, &g->chain, fault)
+                       : group_program_init(out, program, &rank, g->n, fault);
+}
+
 static int64_t logits_bytes(const struct compute_program *program, struct compute_sizes sizes)
 {
     return (int64_t)sizeof(float) * sizes.n_logit_rows * program->n_vocabulary;
@@ -168,10 +187,9 @@ static int64_t workspace_bytes(void *self, const struct compute_lane *lane,
     (void)lane;
     for (int i = 0; i < g->n; i++) {
         struct compute_device *rank = g->ranks[i];
-        const struct compute_rank part = { &g->ends[i], i, i == 0, true, NULL };
         struct group_program own;
         /* A program that can't be shared is refused when it is loaded. */
-        bool is_shared = group_program_init(&own, program, &part, g->n, NULL) == STATUS_OK;
+        bool is_shared = make_program(g, program, i, NULL, &own, NULL) == STATUS_OK;
         n_bytes += rank->workspace_bytes(rank->self, rank->lanes[0],
                                          is_shared ? &own.program : program, sizes);
         group_program_free(&own);
@@ -208,8 +226,7 @@ static enum status workspace_open(void *self, struct compute_lane *lane,
     enum status status = memory_open(g, &options, &w->face.memory, fault);
     for (int i = 0; i < g->n && status == STATUS_OK; i++) {
         struct compute_device *rank = g->ranks[i];
-        const struct compute_rank part = { &g->ends[i], i, i == 0, true, w->last };
-        status = group_program_init(&w->programs[i], program, &part, g->n, fault);
+        status = make_program(g, program, i, w->last, &w->programs[i], fault);
         if (status == STATUS_OK)
             status = rank->workspace_open(rank->self, rank->lanes[0], &w->programs[i].program,
                                           sizes, &w->of[i], fault);
@@ -323,7 +340,8 @@ static void masks(void *self, struct compute_pass *pass)
 {
     struct group *g = self;
     struct slot *slot = (struct slot *)pass->work.next;
-    g->ranks[0]->masks(g->ranks[0]->self, &slot->passes[0]);
+    struct compute_device *rank = g->ranks[drawing_rank(g)];
+    rank->masks(rank->self, &slot->passes[drawing_rank(g)]);
 }
 
 void group_fail(struct compute_device *device)
@@ -377,12 +395,12 @@ static void set_face(struct group *g)
     g->lane.depth = first->lanes[0]->depth;
     for (int i = 0; i < g->n; i++)
         g->lane.n_members += g->ranks[i]->lanes[0]->n_members;
-    snprintf(g->name, sizeof g->name, "%d x %s", g->n, first->name);
+    snprintf(g->name, sizeof g->name, "%d %s %s", g->n, g->is_chain ? "in turn" : "x", first->name);
     g->face = (struct compute_device){
         .self = g,
         .name = g->name,
         .arithmetic = first->arithmetic,
-        .n_ranks = g->n,
+        .n_ranks = g->is_chain ? 1 : g->n, /* one rank computes each sum of a chain */
         .has_row_classes = first->has_row_classes,
         .has_experts = first->has_experts,
         .has_vectors = first->has_vectors,
@@ -407,26 +425,45 @@ static void set_face(struct group *g)
     };
 }
 
-enum status group_open(struct compute_device *const *ranks, int n_ranks,
-                       struct compute_device **out, struct fault *fault)
+static enum status open_any(struct compute_device *const *ranks, const struct group_chain *chain,
+                            bool is_chain, struct compute_device **out, struct fault *fault)
 {
     struct group *g = mem_take(sizeof *g);
-    enum status status = check(ranks, n_ranks, fault);
+    int n = chain->n_ranks;
+    enum status status = check(ranks, n, fault);
     if (status == STATUS_OK)
-        status = compute_group_open(&g->meeting, n_ranks, fault);
+        status = compute_group_open(&g->meeting, n, fault);
     if (status != STATUS_OK) {
-        for (int i = 0; i < n_ranks; i++)
+        for (int i = 0; i < n; i++)
             ranks[i]->close(ranks[i]->self);
         mem_give(g);
         return status;
     }
-    g->n = n_ranks;
+    g->n = n;
+    g->is_chain = is_chain;
+    g->chain = *chain;
     g->lock = lock_open();
-    for (int i = 0; i < n_ranks; i++) {
+    for (int i = 0; i < n; i++) {
         g->ranks[i] = ranks[i];
         compute_group_rank_init(&g->ends[i], &g->meeting, i);
     }
     set_face(g);
     *out = &g->face;
     return STATUS_OK;
+}
+
+enum status group_open(struct compute_device *const *ranks, int n_ranks,
+                       struct compute_device **out, struct fault *fault)
+{
+    const struct group_chain chain = { .n_ranks = n_ranks };
+    return open_any(ranks, &chain, false, out, fault);
+}
+
+enum status group_open_chain(struct compute_device *const *ranks, const int32_t *shares,
+                             int n_ranks, struct compute_device **out, struct fault *fault)
+{
+    struct group_chain chain = { .n_ranks = n_ranks };
+    for (int i = 0; i < n_ranks && i < COMPUTE_GROUP_RANKS_MAX; i++)
+        chain.shares[i] = shares[i];
+    return open_any(ranks, &chain, true, out, fault);
 }

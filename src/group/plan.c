@@ -106,7 +106,7 @@ static enum status split_matrix(const struct splitting *s, const struct compute_
         else if (status == STATUS_OK && op->bias >= 0)
             status = split_as(s, op->bias + e, TENSOR_WHOLE, 1);
         if (op->kind == COMPUTE_EXPERTS && op->bias >= 0 && kind == TENSOR_COLUMNS)
-            s->tensors[op->bias + e].split.n_ranks = 1; /* so that it is added once */
+            s->tensors[op->bias + e].split.ranks = 1; /* so that it is added once */
     }
     return status;
 }

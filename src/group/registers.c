@@ -114,20 +114,60 @@ enum status group_registers_find(const struct compute_program *program, int32_t 
                          "%d ranks can't share this model's %d heads with %d heads of keys and "
                          "values: use %d ranks or fewer",
                          n_ranks, program->n_heads, n_kv, n_kv);
+    if (program->shapes.n_adapters > 0)
+        obstacle = "it has LoRA adapters";
+    else if (program->shapes.has_latents)
+        obstacle = "it has latent attention (MLA)";
     for (int i = 0; i < program->n_ops; i++)
         mark_op(&f, &program->ops[i]);
-    if (f.is_mixed)
+    if (obstacle == NULL && f.is_mixed)
         obstacle = "it uses a register for heads and for inner activations";
+    if (program->shapes.has_latents)
+        obstacle = "it has latent attention (MLA)";
     mark_parts(program, out);
     for (int i = 0; i < program->n_ops && obstacle == NULL; i++)
         obstacle = obstacle_of(out, &program->ops[i]);
     if (obstacle == NULL)
         obstacle = check_widths(program, out);
-    if (obstacle == NULL && program->shapes.n_adapters > 0)
-        obstacle = "it has LoRA adapters";
     return obstacle == NULL
                ? STATUS_OK
                : fault_set(fault, STATUS_UNSUPPORTED,
                            "%d ranks can't share this model, because %s: use one device for it",
                            n_ranks, obstacle);
+}
+
+bool group_registers_are_read(const struct compute_op *op, int reg)
+{
+    switch (op->kind) {
+    case COMPUTE_EMBED:
+    case COMPUTE_RECEIVE:
+    case COMPUTE_MEET:
+        return false;
+    case COMPUTE_HEAD_NORM:
+    case COMPUTE_ROPE:
+        return op->dst == reg;
+    case COMPUTE_GATE:
+    case COMPUTE_KV_STORE:
+        return op->src == reg || op->src2 == reg;
+    case COMPUTE_COMBINE:
+    case COMPUTE_SCALE:
+        return op->src == reg || op->src2 == reg || op->dst == reg;
+    default:
+        return op->src == reg || (op->flags & COMPUTE_ADD_TO && op->dst == reg);
+    }
+}
+
+int group_registers_written(const struct compute_op *op)
+{
+    switch (op->kind) {
+    case COMPUTE_KV_STORE:
+    case COMPUTE_LOGITS:
+    case COMPUTE_VECTORS:
+    case COMPUTE_ROUTE:
+    case COMPUTE_MEET:
+    case COMPUTE_SEND:
+        return -1;
+    default:
+        return op->dst;
+    }
 }

@@ -22,6 +22,10 @@ static inline bool group_is_matrix(const struct compute_op *op)
 {
     return op->kind == COMPUTE_MATMUL || op->kind == COMPUTE_EXPERTS;
 }
+/* Returns whether the operation reads what a register had before it. */
+bool group_registers_are_read(const struct compute_op *op, int reg);
+/* Returns the register that the operation writes; -1: none. */
+int group_registers_written(const struct compute_op *op);
 /* Returns how many query heads stay together. Those of one head of keys stay on one rank, unless
  * there are more ranks than such heads. */
 static inline int32_t group_query_unit(const struct compute_program *program, int32_t n_ranks)
@@ -32,5 +36,7 @@ static inline int32_t group_query_unit(const struct compute_program *program, in
 static inline int32_t group_matrices(const struct compute_program *program,
                                      const struct compute_op *op)
 {
-    return op->kind == COMPUTE_EXPERTS ? program->shapes.experts.n_experts : 1;
+    if (op->kind == COMPUTE_EXPERTS)
+        return program->shapes.experts.n_experts;
+    return op->kind == COMPUTE_HEADS ? op->n : 1;
 }

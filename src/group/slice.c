@@ -43,11 +43,7 @@ bool group_slice_part(const struct tensor *tensor, enum tensor_split_kind kind, 
     bool is_vector = tensor->n_rows == 1;
     *part = *tensor;
     part->split = (struct tensor_split){ .kind = TENSOR_WHOLE };
-    if (split->n_ranks > 0) {
-        index -= split->first_rank;
-        n_ranks = split->n_ranks;
-    }
-    if (index < 0 || index >= n_ranks)
+    if (split->ranks != 0 && (split->ranks >> index & 1) == 0)
         return false;
     if (kind == TENSOR_WHOLE || kind == TENSOR_BOTH)
         return true;

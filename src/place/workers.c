@@ -166,6 +166,23 @@ int32_t place_workers_count(const struct workers_line *line, double rate)
 
 /* ---- Equation 8, corrected. ---- */
 
+/* Returns how many groups the rate wants, and in *most how many the workers allow. */
+static double wanted_groups(int32_t n_workers, double rate, double rate_max, double part,
+                            double *most)
+{
+    double wanted = num_floor(rate / rate_max);
+    wanted += wanted * rate_max < rate ? 1 : 0;
+    *most = num_floor(2 * part * n_workers);
+    *most = *most < 1 ? 1 : *most;
+    return wanted < 1 ? 1 : wanted;
+}
+
+int32_t place_workers_n_groups(int32_t n_workers, double rate, double rate_max, double part)
+{
+    double most, wanted = wanted_groups(n_workers, rate, rate_max, part, &most);
+    return (int32_t)(wanted < most ? wanted : most);
+}
+
 struct workers_groups place_workers_group(const struct workers_line *line, double rate,
                                           double rate_max, double part)
 {
@@ -175,10 +192,7 @@ struct workers_groups place_workers_group(const struct workers_line *line, doubl
         g.is_slow = rate_max <= 0;
         return g;
     }
-    double wanted = num_floor(rate / rate_max);
-    wanted += wanted * rate_max < rate ? 1 : 0;
-    double most = num_floor(2 * part * alone);
-    most = most < 1 ? 1 : most;
+    double most, wanted = wanted_groups(alone, rate, rate_max, part, &most);
     g.is_slow = wanted > most;
     g.n_groups = (int32_t)(wanted < most ? wanted : most);
     struct workers_line own = *line;

@@ -83,6 +83,9 @@ struct workers_groups {
     int32_t n_extra;             /* more than one group would need */
     bool is_slow;                /* no number of groups keeps both bounds, so a pass takes longer */
 };
+/* Returns the number of groups for workers that are there: the fewest that keep up with the rate,
+ * and at most as many as `part` allows. rate_max and part as below, both positive. */
+int32_t place_workers_n_groups(int32_t n_workers, double rate, double rate_max, double part);
 /* rate_max: requests per second for which one group's pass takes the longest allowed time. */
 struct workers_groups place_workers_group(const struct workers_line *line, double rate,
                                           double rate_max, double part);

@@ -110,9 +110,10 @@ static struct beat begin(const struct best_fit *b, const struct route_view *view
         route_worker_clear(&beat.fit, e);
         for (uint32_t at = b->sent.first[e]; at != ROUTE_NONE; at = b->sent.links[at].next)
             route_worker_add(&beat.fit, e, at);
+        route_worker_add_others(&beat.fit, e);
         beat.fit.workers[e].error_ps = b->config.has_rebalance ? error_of(b, &beat.fit, e) : 0;
-        beat.n_room[e] =
-            engine->is_open ? route_sent_limit(&b->config, engine) - engine->n_sent : 0;
+        int32_t n_there = engine->n_sent + engine->n_others;
+        beat.n_room[e] = engine->is_open ? route_sent_limit(&b->config, engine) - n_there : 0;
     }
     return beat;
 }

@@ -53,15 +53,31 @@ static inline struct route_request route_request_of(const struct request *r)
                                    ROUTE_NONE,  ROUTE_NONE,    r->epoch,       r->service,
                                    r->priority };
 }
+/* What other gateways have on an engine, of one service: sums over their requests there, as the
+ * node counted them at its last report. Several gateways place well together if each adds these to
+ * what it sent itself. */
+struct route_others {
+    int32_t n, n_waiting;     /* requests; those of them that have no token yet */
+    int64_t n_prompt, n_new;  /* tokens: of their prompts; generated */
+    int64_t n_expected;       /* that they generate in all, by their gateways' predictions */
+    int64_t n_waiting_tokens; /* of those that wait */
+    int64_t decoding_ns;      /* since their first tokens */
+    int64_t load;             /* sum of route_choice.load */
+};
+/* A request adds at most this much, so that sums do not wrap. */
+#define ROUTE_LOAD_MAX (INT64_C(1) << 46)
 struct route_engine { /* the light mirror of one engine: its last report, and what was sent since */
     bool is_open;     /* healthy, not draining, and not just reported as full */
     int32_t n_sent;   /* requests sent and not yet ended or returned */
     int32_t n_requests_max;       /* the most that n_sent may be */
     int32_t n_waiting, n_running; /* as reported */
     int64_t kv_bytes, kv_free_bytes;
-    int64_t report_ns;        /* when the engine made it, by the host's clock; 0 = never */
-    const struct perf *perfs; /* (n_services) of its batches; NULL = the services' own */
-    struct set services;      /* that are loaded there */
+    int64_t report_ns;                 /* when the engine made it, by the host's clock; 0 = never */
+    const struct perf *perfs;          /* (n_services) of its batches; NULL = the services' own */
+    struct set services;               /* that are loaded there */
+    int32_t n_others;                  /* requests of other gateways, as reported, */
+    int64_t load_others;               /* the load that they add, */
+    const struct route_others *others; /* and both by service (n_services); NULL = there are none */
 };
 struct route_view {
     int64_t now_ns;
@@ -77,8 +93,9 @@ struct route_choice {
     uint16_t engine;
     uint16_t n_cohort; /* requests of its cohort, which are next to each other in the plan */
     uint32_t cohort;   /* a batch that runs as a whole; 0 = none */
-    int32_t n_lease;   /* tokens until it returns; 0 = no limit */
-    bool is_forced;    /* sent although it is predicted to miss a target there */
+    int64_t load;    /* that it adds to its engine, in the router's own unit; for other gateways */
+    int32_t n_lease; /* tokens until it returns; 0 = no limit */
+    bool is_forced;  /* sent although it is predicted to miss a target there */
 };
 struct route_plan {
     int32_t n_choices, n_choices_max;

@@ -2,6 +2,7 @@
  * engine is expected to still do. */
 #include "route/pool.h"
 
+#include "base/rng.h"
 #include "base/time.h"
 #include "route/sort.h"
 
@@ -84,6 +85,7 @@ struct round { /* in the plan's scratch */
     int32_t *n_room; /* (n_engines) */
     int32_t *order;  /* (n_batches) */
     int32_t cursor;
+    bool is_shared; /* other gateways send to these engines, too */
 };
 
 static int64_t deadline_of(const struct route_view *view, const struct route_request *r)
@@ -219,11 +221,21 @@ static bool may_take(const struct round *round, int32_t e, const struct route_ba
     return round->n_room[e] >= batch->n && (round->pool->rules->is_timed || is_fresh);
 }
 
+/* Returns the engine that is looked at first. For max-min it only decides ties: gateways that fetch
+ * at the same time should not take the same one of equal engines. */
+static int32_t first_engine(const struct round *round, const struct route_batch *batch)
+{
+    if (!round->pool->rules->is_max_min)
+        return round->cursor;
+    uint64_t id = round->view->requests[round->items[batch->first].slot].id;
+    return round->is_shared ? (int32_t)(rng_at(id, 0, 0) % (uint64_t)round->view->n_engines) : 0;
+}
+
 static int32_t engine_for(const struct round *round, const struct route_batch *batch)
 {
-    int32_t n = round->view->n_engines, best = -1;
+    int32_t n = round->view->n_engines, best = -1, first = first_engine(round, batch);
     for (int32_t i = 0; i < n; i++) {
-        int32_t e = round->pool->rules->is_max_min ? i : (round->cursor + i) % n;
+        int32_t e = (first + i) % n;
         if (!may_take(round, e, batch))
             continue;
         if (!round->pool->rules->is_max_min)
@@ -255,6 +267,7 @@ static void offload(struct round *round, struct route_plan *plan, const struct r
                                    .engine = (uint16_t)e,
                                    .n_cohort = (uint16_t)batch->n,
                                    .cohort = *id,
+                                   .load = batch->serve_ps / batch->n,
                                    .n_lease = lease_of(round, batch, &round->items[i]) };
     round->loads[e] += batch->serve_ps;
     round->n_room[e] -= batch->n;
@@ -279,8 +292,10 @@ static struct round begin(const struct pool *pool, const struct route_view *view
     round.c.from = round.order + n + 1;
     for (int32_t e = 0; e < view->n_engines; e++) {
         const struct route_engine *engine = &view->engines[e];
-        round.loads[e] = pool->loads[e];
-        round.n_room[e] = route_sent_limit(&pool->config, engine) - engine->n_sent;
+        round.is_shared = round.is_shared || engine->others != NULL;
+        round.loads[e] = pool->loads[e] + engine->load_others;
+        round.n_room[e] =
+            route_sent_limit(&pool->config, engine) - engine->n_sent - engine->n_others;
     }
     return round;
 }
@@ -326,7 +341,7 @@ static void set_interval(struct pool *pool, const struct route_view *view)
     int64_t least = INT64_MAX;
     for (int32_t e = 0; e < view->n_engines; e++) {
         if (view->engines[e].is_open)
-            least = min_i64(least, pool->loads[e]);
+            least = min_i64(least, pool->loads[e] + view->engines[e].load_others);
     }
     pool->interval_ns = pool->config.interval_ns_min;
     if (least < INT64_MAX)

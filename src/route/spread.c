@@ -62,17 +62,28 @@ void route_spread_plan(const void *state, const struct route_view *view, struct 
     while ((best = first_of(view, &services)) != ROUTE_NONE) {
         int32_t engine = spread->rules->choose(spread, view, best);
         if (engine >= 0) {
-            plan->choices[plan->n_choices++] =
-                (struct route_choice){ .slot = best,
-                                       .engine = (uint16_t)engine,
-                                       .n_lease =
-                                           spread->rules->has_slices ? spread->config.n_slice : 0 };
+            const struct route_request *r = &view->requests[best];
+            plan->choices[plan->n_choices++] = (struct route_choice){
+                .slot = best,
+                .engine = (uint16_t)engine,
+                .load = spread->rules->load != NULL ? spread->rules->load(view, engine, r) : 0,
+                .n_lease = spread->rules->has_slices ? spread->config.n_slice : 0
+            };
             return;
         }
         set_remove(&services, view->requests[best].service);
     }
     if (spread->rules->wake_ns != NULL)
         plan->wake_ns = spread->rules->wake_ns(spread, view);
+}
+
+/* Returns what is on the engine, from this gateway and the others. */
+static int64_t load_of(const struct route_spread *spread, const struct route_view *view, int32_t e)
+{
+    const struct route_engine *engine = &view->engines[e];
+    if (spread->rules->load != NULL)
+        return spread->loads[e] + engine->load_others;
+    return spread->loads[e] + (spread->rules->counts ? engine->n_others : 0);
 }
 
 /* Updates the engine's services and load from the view. */
@@ -82,8 +93,9 @@ static void refresh(struct route_spread *spread, const struct route_view *view, 
     bool takes = engine->is_open && engine->n_sent < route_sent_limit(&spread->config, engine);
     static const struct set none = { { 0 } };
     const struct set *services = takes ? &engine->services : &none;
-    if (!route_pick_is(&spread->pick, e, services) || spread->loads[e] != spread->pick.loads[e])
-        route_pick_set(&spread->pick, e, services, spread->loads[e]);
+    int64_t load = load_of(spread, view, e);
+    if (!route_pick_is(&spread->pick, e, services) || load != spread->pick.loads[e])
+        route_pick_set(&spread->pick, e, services, load);
 }
 
 void route_spread_saw(void *state, const struct route_view *view, const struct route_event *event)

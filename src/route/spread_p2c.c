@@ -13,7 +13,15 @@ static int64_t remaining_tokens(const struct route_spread *spread, const struct 
         const struct route_request *r = &view->requests[at];
         n += route_sent_predicted(view, r) - (r->n_tokens - r->n_prompt);
     }
+    const struct route_others *others = view->engines[engine].others;
+    for (int s = 0; others != NULL && s < view->n_services; s++)
+        n += others[s].n_expected - others[s].n_new;
     return n;
+}
+
+static int32_t n_there(const struct route_view *view, int32_t engine)
+{
+    return view->engines[engine].n_sent + view->engines[engine].n_others;
 }
 
 static int32_t choose(const struct route_spread *spread, const struct route_view *view,
@@ -26,7 +34,7 @@ static int32_t choose(const struct route_spread *spread, const struct route_view
         return a;
     int32_t low = min_i32(a, b), high = max_i32(a, b);
     if (spread->config.p2c_counts)
-        return view->engines[high].n_sent < view->engines[low].n_sent ? high : low;
+        return n_there(view, high) < n_there(view, low) ? high : low;
     return remaining_tokens(spread, view, high) < remaining_tokens(spread, view, low) ? high : low;
 }
 

@@ -228,6 +228,75 @@ void route_worker_add(const struct route_fit *fit, int32_t engine, uint32_t slot
     insert(fit, w, slot);
 }
 
+static int64_t bounded(double x)
+{
+    return x < (double)PART_PS_MAX ? (int64_t)num_floor(x + 0.5) : PART_PS_MAX;
+}
+
+/* The services of other gateways' requests, which stay when one of ours is taken out. */
+static void join_others(const struct route_fit *fit, int32_t engine)
+{
+    const struct route_others *others = fit->view->engines[engine].others;
+    for (int s = 0; others != NULL && s < fit->view->n_services; s++) {
+        if (others[s].n > 0)
+            join(fit, engine, ROUTE_WORKER_ALL, s);
+        if (others[s].n_waiting > 0)
+            join(fit, engine, ROUTE_WORKER_WAITING, s);
+        if (others[s].n > others[s].n_waiting)
+            join(fit, engine, ROUTE_WORKER_DECODING, s);
+    }
+}
+
+/* Adds the part of those that have begun to answer. */
+static void add_decoding(const struct route_fit *fit, int32_t engine, int service, double scale)
+{
+    struct route_worker *w = &fit->workers[engine];
+    const struct route_others *o = &fit->view->engines[engine].others[service];
+    const struct perf *perf = route_sent_perf(fit->view, engine, service);
+    double n = o->n - o->n_waiting;
+    double context = (double)(o->n_prompt + o->n_new - o->n_waiting_tokens);
+    double saved = (double)tpot_ns(fit, service) * ((double)o->n_new - n) - (double)o->decoding_ns;
+    w->now_ps += bounded(scale * ((double)perf->c2_ps[0] * n + (double)perf->k2_ps[0] * context));
+    w->slack_ns = min_i64(w->slack_ns, bounded(saved / n));
+}
+
+static void add_others_of(const struct route_fit *fit, int32_t engine, int service)
+{
+    struct route_worker *w = &fit->workers[engine];
+    const struct route_config *config = fit->config;
+    const struct route_others *o = &fit->view->engines[engine].others[service];
+    const struct perf *perf = route_sent_perf(fit->view, engine, service);
+    double prefill = perf->prefill_scale == 0.0F ? 1 : (double)perf->prefill_scale;
+    double decode = perf->decode_scale == 0.0F ? 1 : (double)perf->decode_scale;
+    double gamma = config->phase == ROUTE_PHASE_DECODE && config->gamma < 1 ? 1 : config->gamma;
+    int64_t n_expected = (int64_t)num_floor(gamma * (double)o->n_expected);
+    int64_t n_eff = o->n_prompt + max_i64(o->n_new, n_expected);
+    double eff = num_floor((double)n_eff / config->theta), waiting = (double)o->n_waiting_tokens;
+    w->n += o->n;
+    w->n_eff = (int32_t)min_i64(w->n_eff + n_eff, INT32_MAX / 2);
+    for (int r = 0; r < 2; r++)
+        w->step_ps[r] +=
+            bounded(decode * ((double)perf->c2_ps[r] * o->n + (double)perf->k2_ps[r] * eff));
+    if (o->n_waiting > 0)
+        w->prefill_ps +=
+            bounded(prefill * ((double)perf->k1_ps * waiting +
+                               (double)perf->q1_ps * waiting * waiting / o->n_waiting / 1024));
+    double n_tokens = (double)(o->n_prompt + max_i64(o->n_new, o->n_expected)) +
+                      (double)o->n * (max_i32(config->block_tokens, 1) - 1);
+    w->others_bytes += bounded((double)fit->view->services[service].kv_bytes_per_token * n_tokens);
+    if (o->n > o->n_waiting)
+        add_decoding(fit, engine, service, decode);
+}
+
+void route_worker_add_others(const struct route_fit *fit, int32_t engine)
+{
+    const struct route_others *others = fit->view->engines[engine].others;
+    join_others(fit, engine);
+    for (int s = 0; others != NULL && s < fit->view->n_services; s++)
+        if (others[s].n > 0)
+            add_others_of(fit, engine, s);
+}
+
 void route_worker_remove(const struct route_fit *fit, int32_t engine, uint32_t slot)
 {
     struct route_worker *w = &fit->workers[engine];
@@ -245,6 +314,7 @@ void route_worker_remove(const struct route_fit *fit, int32_t engine, uint32_t s
     empty(fit, engine, ROUTE_WORKER_WAITING);
     w->base_ps.step[0] = w->base_ps.step[1] = w->base_ps.prefill = 0;
     w->target_ns = INT64_MAX;
+    join_others(fit, engine);
     for (uint32_t i = w->first; i != ROUTE_NONE; i = fit->links[i].next) {
         const struct route_request *r = &fit->view->requests[i];
         join(fit, engine, ROUTE_WORKER_ALL, r->service);
@@ -310,7 +380,7 @@ static bool has_memory(const struct route_fit *fit, int32_t engine, uint32_t slo
 {
     struct route_worker *w = &fit->workers[engine];
     int64_t m = fit->view->engines[engine].kv_bytes;
-    int64_t held = 0, grows = 0;
+    int64_t held = w->others_bytes, grows = 0;
     struct route_worker_link own = link_of(fit, slot);
     bool is_counted = false;
     if (m <= 0)

@@ -30,8 +30,9 @@ struct route_worker {
                           only decodes; INT64_MAX = no service */
     int64_t slack_ns;  /* the least that a decoding request has saved; INT64_MAX = none decodes */
     int64_t error_ps;  /* epsilon of section 3.5 */
-    uint32_t first;    /* its requests: route_worker_link.next, by remaining tokens, most
-                          first, once is_sorted */
+    int64_t others_bytes; /* of KV that other gateways' requests come to need */
+    uint32_t first;       /* its requests: route_worker_link.next, by remaining tokens, most
+                             first, once is_sorted */
     bool is_sorted;
 };
 /* The services of a worker's requests: of all, of those that decode, of those with a waiting
@@ -63,6 +64,9 @@ struct route_fit { /* one heartbeat; the workers lie in the plan's scratch */
 void route_worker_clear(const struct route_fit *fit, int32_t engine);
 /* Counts a request as being on this engine. */
 void route_worker_add(const struct route_fit *fit, int32_t engine, uint32_t slot);
+/* Counts what other gateways have on this engine, after its own requests. Only sums are known of
+ * theirs: (d) takes the mean of what their answers have saved, and (e) counts their KV as grown. */
+void route_worker_add_others(const struct route_fit *fit, int32_t engine);
 /* Takes out a request that was added in this heartbeat. */
 void route_worker_remove(const struct route_fit *fit, int32_t engine, uint32_t slot);
 /* Checks (b) to (e), as far as config->phase has them. These are only targets and predictions; the

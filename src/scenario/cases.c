@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "engine/log.h"
 #include "metrics/trace.h"
+#include "place/workers.h"
 #include "scenario/choice.h"
 #include "scenario/faults.h"
 #include "scenario/placed.h"
@@ -91,11 +92,36 @@ static enum status check_bus(const struct scenario *s, int32_t n_engines, struct
     return STATUS_OK;
 }
 
+/* The extra workers that groups may cost (docs/ALGORITHMS.md section 3.7). */
+static const double GROUPS_PART = 0.1;
+enum { ROUTER_GROUPS_MAX = 4096 };
+
+static enum status read_groups(const struct scenario *s, const struct scenario_world *world,
+                               int32_t *n, struct fault *fault)
+{
+    int64_t given = 0;
+    double rate = 0;
+    *n = 1;
+    if (s->router_groups == NULL)
+        return STATUS_OK;
+    if (strcmp(s->router_groups, "auto") == 0) {
+        for (int i = 0; i < world->workload.n_services; i++)
+            rate += world->rates_per_s[i];
+        *n = place_workers_n_groups(world->n_engines, rate, s->router_pass_rate, GROUPS_PART);
+        return STATUS_OK;
+    }
+    if (!parse_i64(s->router_groups, &given) || given < 1 || given > ROUTER_GROUPS_MAX)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "--router-groups: \"%.40s\" is neither auto nor a number from 1 to %d",
+                         s->router_groups, ROUTER_GROUPS_MAX);
+    *n = (int32_t)given;
+    return STATUS_OK;
+}
+
 /* Every group has to have every service. */
 static enum status check_groups(const struct scenario *s, const struct scenario_world *world,
-                                struct fault *fault)
+                                int32_t n, struct fault *fault)
 {
-    int32_t n = (int32_t)s->n_router_groups;
     bool is_whole = s->n_nodes == 0 && !s->has_bus && s->faults.n == 0;
     for (int32_t e = 0; e < world->n_engines && is_whole; e++)
         is_whole = world->engines[e].role == SIM_MIXED;
@@ -143,9 +169,11 @@ static enum status check_joins(const struct scenario *s, const struct sim_option
 }
 
 static enum status check_engines(const struct scenario *s, const struct scenario_world *world,
-                                 const struct sim_options *o, struct fault *fault)
+                                 struct sim_options *o, struct fault *fault)
 {
-    enum status status = s->n_router_groups > 1 ? check_groups(s, world, fault) : STATUS_OK;
+    enum status status = read_groups(s, world, &o->n_router_groups, fault);
+    if (status == STATUS_OK && o->n_router_groups > 1)
+        status = check_groups(s, world, o->n_router_groups, fault);
     return status == STATUS_OK ? check_joins(s, o, fault) : status;
 }
 
@@ -193,7 +221,6 @@ static enum status simulate(struct crew *crew, struct scenario_case *c, struct f
         .swap_bytes = s->swap_bytes,
         .swap_bytes_per_s = s->swap_bytes_per_s,
         .kv_bytes_per_s = s->kv_bytes_per_s,
-        .n_router_groups = (int32_t)s->n_router_groups,
         .has_prefix_cache = s->has_prefix_cache,
         .checks_steps = s->checks,
         .has_soft_deadlines = s->has_soft_deadlines,

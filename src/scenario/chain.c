@@ -139,7 +139,7 @@ static enum status check(const struct scenario_chain_ask *ask, struct fault *fau
         group->role != NULL || group->scale.n + group->shares.n + group->quotas.n > 0)
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "chain: not with count, tp, device, memory, role, scale, shares, quotas");
-    if (s->has_bus || s->faults.n > 0 || s->n_router_groups > 1 || s->log_engine != NULL)
+    if (s->has_bus || s->faults.n > 0 || s->router_groups != NULL || s->log_engine != NULL)
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "chain: not with --bus, --router-groups, --log-engine");
     return STATUS_OK;

@@ -71,8 +71,9 @@ struct scenario {
     int64_t swap_bytes, swap_bytes_per_s, kv_bytes_per_s;
     int64_t seed, n_requests, duration_ns, until_ns, n_seeds, n_threads;
     int64_t n_engines, tp, n_context, n_requests_max, n_seqs_max, n_batch_tokens_max, chunk_tokens,
-        block_tokens, interval_ns, n_router_groups, run_length;
-    double rate_scale, memory_part, target, length_noise;
+        block_tokens, interval_ns, run_length;
+    const char *router_groups; /* NULL: one; a number, or auto */
+    double router_pass_rate, rate_scale, memory_part, target, length_noise;
     struct service_slo slo;
     bool is_json, saturates, fewest, each_step, checks, has_bus, has_soft_deadlines,
         has_prefix_cache, chains_stay;

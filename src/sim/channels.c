@@ -253,6 +253,7 @@ struct bus_port sim_channels_port(struct sim_channels *channels, uint16_t addres
         .self = &channels->ends[address],
         .address = address,
         .can_lose = has_losses(&channels->faults),
+        .can_drop = channels->faults.drop > 0,
         .send = send,
         .peek = peek,
         .pop = pop,

@@ -115,7 +115,8 @@ static void campaign(struct store_leader *l)
     begin(l);
 }
 
-/* The campaign's outcome is unknown: only a list can tell. */
+/* The campaign's outcome is unknown, or the conditions did not hold, so that what the watch showed
+ * is old: only a list can tell. */
 static void look(struct store_leader *l)
 {
     prepare(l, LOOK, STORE_LIST)->prefix = l->prefix;
@@ -196,10 +197,10 @@ static void after_campaign(struct store_leader *l, int64_t now_ns)
 {
     if (l->state != STORE_STANDING) /* it resigned meanwhile */
         return;
-    if (l->call.end == STORE_UNSURE) {
-        look(l);
-    } else if (l->call.end == STORE_DONE && l->call.is_made) {
+    if (l->call.end == STORE_DONE && l->call.is_made) {
         lead(l, l->call.revision, now_ns);
+    } else if (l->call.end == STORE_UNSURE || l->call.end == STORE_DONE) {
+        look(l);
     } else {
         resign(l, "another was elected");
         pause_for_a_while(l, now_ns);
@@ -222,10 +223,12 @@ static void after_look(struct store_leader *l, int64_t now_ns)
     const struct store_shown *shown = &l->shown;
     if (shown->has_leader && store_id_equal(shown->leader, l->id) &&
         shown->leader_epoch == l->epoch && shown->has_nonce &&
-        store_id_equal(shown->nonce, l->nonce))
+        store_id_equal(shown->nonce, l->nonce)) {
         lead(l, shown->leader_created, now_ns);
-    else
-        resign(l, "another was elected");
+        return;
+    }
+    resign(l, "another was elected");
+    pause_for_a_while(l, now_ns);
 }
 
 static void after_revoke(struct store_leader *l, int64_t now_ns)

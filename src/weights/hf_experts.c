@@ -61,7 +61,7 @@ static enum status read_sparse(const struct weights_json_from *config, struct mo
     return STATUS_OK;
 }
 
-/* What these families have without a key. */
+/* The values that these families have without a key. */
 static const struct sharing {
     const char *architecture;
     int32_t n_groups, n_groups_used, n_shared, n_dense, n_ignored;

@@ -130,16 +130,20 @@ static enum status check_aliases(const struct reader *r)
 static enum status read_sizes(const struct reader *r, struct model_spec *spec)
 {
     const struct family *family = r->family;
+    bool is_gemma3 = strcmp(spec->architecture, "gemma3") == 0; /* published files lack some */
     const struct {
         const char *key;
         int32_t *out;
+        int64_t usual;
     } rows[] = {
-        { family->layers, &spec->n_layers },         { family->width, &spec->width },
-        { family->heads, &spec->n_heads },           { family->positions, &spec->n_positions_max },
-        { family->vocabulary, &spec->n_vocabulary },
+        { family->layers, &spec->n_layers, ABSENT },
+        { family->width, &spec->width, ABSENT },
+        { family->heads, &spec->n_heads, is_gemma3 ? 8 : ABSENT },
+        { family->positions, &spec->n_positions_max, is_gemma3 ? 131072 : ABSENT },
+        { family->vocabulary, &spec->n_vocabulary, is_gemma3 ? 262208 : ABSENT },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        enum status status = read_size(r, rows[i].key, rows[i].out, ABSENT);
+        enum status status = read_size(r, rows[i].key, rows[i].out, rows[i].usual);
         if (status != STATUS_OK)
             return status;
     }

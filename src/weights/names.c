@@ -242,8 +242,9 @@ static const struct weights_architecture architectures[] = {
       HF("model.", "", weights_names_dense_hf_gemma2), .has_post_norms = true,
       .scales_embedding = true },
     { "gemma3", "gemma3_text", NORM_RMS, ACT_GELU_TANH, true, true, POSITION_ROPE_HALVES,
-      POSITION_ROPE_HALVES, GGUF(gguf_gemma3), HF("model.", "", hf_gemma3), .has_post_norms = true,
-      .scales_embedding = true },
+      POSITION_ROPE_HALVES, GGUF(gguf_gemma3),
+      .hf = { { "model.", "", "language_model.model.", "model.language_model." }, hf_gemma3 },
+      .has_post_norms = true, .scales_embedding = true },
     { "granite", "granite", NORM_RMS, ACT_SILU, true, false, POSITION_ROPE_PAIRS,
       POSITION_ROPE_HALVES, GGUF(gguf_llama), HF("model.", "", hf_llama) },
     { "smollm3", "smollm3", NORM_RMS, ACT_SILU, true, false, POSITION_ROPE_PAIRS,
@@ -314,8 +315,6 @@ const char *weights_names_refusal(const char *name, bool is_hf)
 
     if (!is_hf && strcmp(name, "mistral") == 0)
         return ": GGUF files of such models call it llama";
-    if (is_hf && strcmp(name, "gemma3") == 0)
-        return ": it sees pictures; what is text alone is called gemma3_text";
     return "";
 }
 

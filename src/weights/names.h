@@ -5,7 +5,7 @@
 #include "weights/name.h"
 
 struct weights_names {
-    const char *prefixes[2];         /* the token embedding is under the first that fits */
+    const char *prefixes[4];         /* the token embedding is under the first that fits */
     const struct weights_name *rows; /* a NULL pattern ends them; NULL: not in this format */
 };
 

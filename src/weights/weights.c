@@ -11,6 +11,7 @@
 #include "weights/gguf_keys.h"
 #include "weights/gguf_spec.h"
 #include "weights/hf_bias.h"
+#include "weights/hf_core.h"
 #include "weights/hf_card.h"
 #include "weights/hf_pooling.h"
 #include "weights/hf_keys.h"
@@ -66,16 +67,19 @@ static enum status open_gguf(struct weights *weights, const char *path, struct f
 }
 
 static enum status bind_hf(struct weights *weights, const char *path,
-                           const struct weights_json_node *config,
+                           const struct weights_hf_core *core,
                            const struct weights_architecture *architecture, struct fault *fault)
 {
-    struct weights_json_from from = { config, "config.json", fault };
+    const struct weights_json_node *config = core->config;
+    const struct weights_json_from from = { config, "config.json", fault };
     enum status status = weights_hf_quantized(&from, architecture->hf_name, &weights->quantization);
     if (status == STATUS_OK)
         status = weights_safetensors_open(&weights->set, path, fault);
     weights->set.catalog.quantization = &weights->quantization;
     if (status == STATUS_OK)
         weights_apart_begin(&weights->set.catalog);
+    if (status == STATUS_OK)
+        weights_hf_core_skip(core, &weights->set.catalog);
     if (status == STATUS_OK)
         status = weights_bind(architecture, true, &weights->spec, &weights->set.catalog,
                               &weights->model, fault);
@@ -98,6 +102,7 @@ static enum status open_hf(struct weights *weights, const char *path, struct fau
 {
     char config_path[4352];
     struct weights_json config = { 0 };
+    struct weights_hf_core core;
     const struct weights_architecture *architecture;
     int n = snprintf(config_path, sizeof(config_path), "%s/config.json", path);
     if (n < 0 || n >= (int)sizeof(config_path))
@@ -107,11 +112,13 @@ static enum status open_hf(struct weights *weights, const char *path, struct fau
     if (status == STATUS_OK)
         status = weights_json_open(&config, config_path, CONFIG_BYTES_MAX, "config.json", fault);
     if (status == STATUS_OK)
-        status = weights_hf_spec(config.nodes, &weights->spec, &architecture, fault);
+        status = weights_hf_core(config.nodes, &core, fault);
+    if (status == STATUS_OK)
+        status = weights_hf_spec(core.config, &weights->spec, &architecture, fault);
     if (status == STATUS_OK)
         status = weights_hf_pooling(path, &weights->spec, fault);
     if (status == STATUS_OK)
-        status = bind_hf(weights, path, config.nodes, architecture, fault);
+        status = bind_hf(weights, path, &core, architecture, fault);
     if (status == STATUS_OK)
         status = weights_hf_card_open(&weights->hf_card, path, config.nodes,
                                       weights->spec.n_vocabulary, &weights->card, fault);

@@ -2,7 +2,8 @@
  *
  * usage: api_serve [KEY VALUE]...: listen, api-key, admin-key, tenant (NAME=KEY, several), proxy
  * (several), strict, requests, connections, memory (MiB), body, body-ms, drain-ms, cors, cert, key,
- * context, device, responses, responses-bytes, models (1: the first alone). Prints "port N" when it listens. */
+ * context, device, responses, responses-bytes, models (1: the first alone).
+ * Prints "port N" when it listens. */
 #include "api/addresses.h"
 #include "api/api.h"
 #include "template/chat.h"

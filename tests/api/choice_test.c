@@ -28,7 +28,7 @@ static void test_holds_back(void **state)
 {
     (void)state;
     struct api_stops stops = { .n = 2, .texts = { view_text("STOP"), view_text("\n\n") } };
-    struct api_choice_rules rules = { .stops = &stops, .wants_logprobs = true };
+    struct api_choice_rules rules = { .stops = &stops, .keeps_tokens = true };
     struct api_choice choice;
     size_t n;
     api_choice_init(&choice, toy_tokenizer, true);

@@ -13,9 +13,10 @@ static void test_they_come_and_go(void **state)
     assert_true(node_lives_add(&lives, &(struct node_life){ .id = 6 }));
     assert_false(node_lives_add(&lives, &(struct node_life){ .id = 7 }));
     struct node_life *life = node_lives_find(&lives, 5);
-    assert_true(life != NULL && life->epoch == 3 && life->is_there);
+    assert_true(life != NULL && life->epoch == 3 && lives.n == 2);
     node_lives_remove(&lives, life);
-    assert_true(!life->is_there && node_lives_find(&lives, 5) == NULL);
+    assert_true(lives.n == 1 && node_lives_find(&lives, 5) == NULL);
+    assert_true(node_lives_find(&lives, 6) == lives.of && lives.of->id == 6);
     assert_true(node_lives_add(&lives, &(struct node_life){ .id = 7 }));
     assert_non_null(node_lives_find(&lives, 6));
     node_lives_free(&lives);

@@ -84,6 +84,11 @@ static void groups_and_a_bias_determine_the_choice(void **state)
     assert_int_equal(chosen[0], 4);
     assert_int_equal(chosen[1], 5);
     assert_true(got[1] == 0.3f / (0.2f + 0.3f + 1e-20f) * 2.5f); /* shares without their bias */
+    struct compute_experts by_best = experts;
+    by_best.is_group_by_best = true;
+    compute_experts_choose(&by_best, logits, none, shares, chosen, got);
+    assert_int_equal(chosen[0], 0); /* 0.9 is more than 0.6 */
+    assert_int_equal(chosen[1], 1);
 }
 
 int main(void)

@@ -120,6 +120,35 @@ def check_refusals(port):
     assert refused(port, "/v1/embeddings", model="none", input="a")[0] == 404
 
 
+def check_cuts(port, models):
+    """Ollama's endpoint cuts a text to the context, unless the client wants an error."""
+    def ids_of(port, text, name):
+        try:
+            return post(port, "/tokenize", model=name, prompt=text)["tokens"]
+        except urllib.error.HTTPError:
+            return [0] * (1 << 20)  # more than its context
+
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=60) as answer:
+        contexts = {one["id"]: one["max_model_len"] for one in json.load(answer)["data"]}
+    for name, n_context in ((name, contexts[name]) for name in models):
+        for text in ("Once upon a time there was a little girl. " * 400, "\U0001f98aé " * 3000, "a b " * 500000):
+            page = post(port, "/api/embed", model=name, input=[text, "Once"])
+            n = page["prompt_eval_count"] - len(ids_of(port, "Once", name))
+            assert n_context - 8 <= n <= n_context, (name, n, n_context)
+            assert page["embeddings"][1] == embed(port, "Once", model=name)[0]
+            # the beginning of the text, as its tokens say
+            low, high = 0, 4 * n_context
+            while low < high and text.startswith("Once"):
+                middle = (low + high + 1) // 2
+                low, high = (middle, high) if len(ids_of(port, text[:middle], name)) <= n else (low, middle - 1)
+            if text.startswith("Once"):
+                assert any(page["embeddings"][0] == embed(port, text[:low - i], model=name)[0] for i in range(8)), name
+        code, why = refused(port, "/api/embed", model=name, input=text, truncate=False)
+        assert code == 400 and "maximum context length" in why, (code, why)
+        assert refused(port, "/v1/embeddings", model=name, input=text)[0] == 400
+    assert refused(port, "/api/embed", model="tiny", input="a", truncate=3)[0] == 400
+
+
 def check_same(port, known):
     prompts = prompts_of(port)
     complete(port, prompt=prompts[0], max_tokens=3)  # its blocks are cached, and may be used
@@ -173,6 +202,8 @@ def main():
     models = {"tiny": os.path.join(root, "models/tale.gguf")}
     known = []
     print("[ RUN      ] embeddings_of_a_decoder", flush=True)
+    encoders = {name: os.path.join(root, "tests/golden/data/encoders", name) for name in ("bert_mean", "roberta", "xlm_roberta")}
+    serve(program, {**models, **encoders}, check=lambda port: check_cuts(port, ["tiny", *encoders]))
     serve(program, models,
           check=lambda port: (check_same(port, known), check_forms(port), check_ranks(port), check_refusals(port)))
     serve(program, models, "--chunk-tokens", "16", "--policy", "db-turn", "--kv-bytes", "600KiB",

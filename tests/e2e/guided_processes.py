@@ -36,7 +36,7 @@ def requests():
 
 
 def answer(port, path, body):
-    """What of an answer may not depend on the run."""
+    """The parts of an answer that may not depend on the run."""
     page = ask(port, path, body)
     for choice in page.get("choices", []):
         for call in (choice.get("message") or {}).get("tool_calls") or []:
@@ -105,7 +105,7 @@ def main():
             for (path, body), then in zip(requests(), expected):
                 assert answer(server.port, path, body) == then, (path, body)
             check_kills(server, expected)
-        with Shoal(program, *options, "--kv-bytes", "1MiB", models={"tiny": model}) as server:
+        with Shoal(program, *options, "--kv-bytes", "600KiB", "--policy", "db-turn", models={"tiny": model}) as server:
             for _ in range(10):  # until enough of them met
                 check_all(server.port, expected, "little KV")
                 if preemptions(server.port) > 5:

@@ -5,7 +5,7 @@ usage: llama_api.py API_SERVE
 import json
 import sys
 
-from toy import Server, answer, ask, encode, error_of, post, run, test
+from toy import Server, answer, ask, encode, error_of, post, run, stream, test
 
 EXE = sys.argv[1]
 PATH = "/completion"
@@ -56,7 +56,8 @@ def prompts_of_all_forms():
         assert [page["index"] for page in pages] == [0, 1, 2] and pages[0]["content"] == pages[1]["content"] == text != pages[2]["content"]
         assert len(complete(server, n_cmpl=2, n_predict=5)) == 2
         assert complete(server, prompt=[PROMPT], n_predict=5)["content"] == text
-        for wrong in (None, 3, [], {}, {"prompt_string": 3}, [1, "a"], [None], ["a", {}], {"prompt_string": "a", "multimodal_data": ["x"]}):
+        for wrong in (None, 3, [], {}, {"prompt_string": 3}, [1, "a"], [None], ["a", {}], {"prompt_string": "a", "multimodal_data": ["x"]},
+                      {"prompt_string": "a", "multimodal_data": "x"}, {"prompt_string": "a", "multimodal_data": {"a": 1}}):
             status, error = error_of(server.port, PATH, {"model": "toy", "prompt": wrong, "n_predict": 1})
             assert (status, error["param"]) == (400, "prompt"), (wrong, error)
 
@@ -115,6 +116,21 @@ def values_are_meant_or_refused():
                        {"response_fields": ["a" * 300]}, {"return_progress": True}, {"seed": "x"}, {"n_cmpl": 0}, {"samplers": ["top_k"]}):
             status, error = error_of(server.port, PATH, {"model": "toy", "prompt": PROMPT, "n_predict": 2, **fields})
             assert status == 400 and error["message"], (fields, error)
+
+
+@test
+def chats_with_figures():
+    """OpenAI's chats have llama-server's times in each event, and counts of tokens."""
+    chat = {"model": "toy", "messages": [{"role": "user", "content": PROMPT}]}
+    with Server(EXE) as server:
+        for more in {}, {"timings_per_token": True}, {"timings_per_token": False}, {"timings_per_token": True, "stream_options": {"include_usage": True}}:
+            found = [event for event in stream(server.port, "/v1/chat/completions", dict(chat, **more))[1] if event != "[DONE]"]
+            counts = [event["timings"]["predicted_n"] if "timings" in event else None for event in found]
+            assert counts[0] is None and counts[-1] == 25 and counts.count(None) == (1 if more.get("timings_per_token") else len(found) - 1), counts
+        for path in "/v1/chat/completions/input_tokens", "/chat/completions/input_tokens":
+            n = post(server.port, "/v1/chat/completions", dict(chat, max_tokens=1))[2]["usage"]["prompt_tokens"]
+            assert post(server.port, path, chat)[2] == {"input_tokens": n}
+            assert error_of(server.port, path, {"model": "toy", "messages": []})[0] == 400
 
 
 @test

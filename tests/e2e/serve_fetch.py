@@ -366,4 +366,28 @@ def fetch_serves(shoal, models):
         assert done.returncode == 0 and "is fetched at the start" in done.stdout, done
 
 
+@test
+def fetch_stops(shoal, models):
+    """SIGTERM does not wait for a fetch: from a slow store, and from one that never answers. The next start goes on with the part."""
+    data = FILE * 8
+    for way in ("paced", "mute"):
+        with Store(data) as store, tempfile.TemporaryDirectory() as folder:
+            config = f"model_cache: {folder}\nmodel_stall: 60s\nmodels:\n  tale: {{path: {paths(models)['tale']}}}\n"
+            server = Shoal(shoal, config=config, wait=None)
+            try:
+                server.write_config(config + f"  late:\n    path: {store.url}/{way}\n    sha256: {hashlib.sha256(data).hexdigest()}\n")
+                server.signal(signal.SIGHUP)
+                until(lambda: store.asked)
+                if way == "paced":
+                    until(lambda: any(os.path.getsize(os.path.join(folder, name)) > MIB for name in os.listdir(folder) if name.endswith(".part")))
+                begin = time.monotonic()
+                server.signal(signal.SIGTERM)
+                assert server.process.wait(60) == 0
+                assert time.monotonic() - begin < 8, (way, time.monotonic() - begin)
+            finally:
+                server.kill()
+            parts = [name for name in os.listdir(folder) if name.endswith(".part")]
+            assert len(parts) == (way == "paced"), parts
+
+
 main()

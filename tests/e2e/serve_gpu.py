@@ -127,6 +127,10 @@ if len(sys.argv) > 3:
         with program(shoal, PLUGIN) as own, \
                 Shoal(own, "--devices", "cuda:0", "--profile", "0", "--memory", "256MiB", models=tale) as gpu:
             there = gpu.text("tale", "Once upon a time", 6)
+            for path, body in (("/v1/embeddings", {"input": "Once"}), ("/api/embed", {"input": "Once"}),
+                               ("/v1/score", {"text_1": "Once", "text_2": "upon"})):
+                status, _, page = gpu.post(path, {"model": "tale", **body})
+                assert status == 400 and "makes no embeddings: let tale be served by a CPU" in json.dumps(page), (status, page)
         with Shoal(shoal, models=tale) as cpu:
             here = cpu.text("tale", "Once upon a time", 6)
         assert there == here, (there, here)

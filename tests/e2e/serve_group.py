@@ -7,6 +7,7 @@ import subprocess
 from serve_shared import Later, Shoal, body_of, main, paths, test, until
 
 GROUP = ("--devices", "group(cpu:0,cpu:1)", "--memory", "512MiB", "--profile", "0")
+CHAIN = ("--devices", "group(cpu:0=2,cpu:1=1)", "--memory", "512MiB", "--profile", "0")
 ONE = ("--devices", "cpu:0", "--memory", "512MiB", "--profile", "0")
 PROMPTS = {"tale": "Once upon a time there was a king who had a daughter", "cee": "static int init(struct inode *inode)\n{\n"}
 
@@ -60,6 +61,17 @@ def tokens_depend_neither_on_the_batch_nor_on_the_policy(shoal, models):
 
 
 @test
+def a_pipeline_gives_the_answers_of_one_device(shoal, models):
+    with Shoal(shoal, *ONE, models=paths(models)) as server:
+        expected = one_by_one(server)
+    for more in ((), ("--engines", "processes"), ("--speculation", "lookup", "--kv", "head-wise")):
+        with Shoal(shoal, *CHAIN, *more, models=paths(models)) as server:
+            assert "group(cpu:0=2,cpu:1=1)" in server.get("/models")[2], server.state()
+            compare(expected, together(server, ["guided_regex"] if "processes" in more else ()))
+            until(server.is_clear)
+
+
+@test
 def preempted_and_swapped_requests_go_on(shoal, models):
     """A pool for a few requests, and host memory for the KV of others."""
     bodies = [body_of("tale", f"Tale {i}: " + "and the king said " * 8, 60, temperature=0.8, seed=i) for i in range(16)]
@@ -87,7 +99,8 @@ def a_model_sleeps_and_wakes(shoal, models):
 def what_groups_can_not_do_is_refused(shoal, models):
     for device, part in (("group(cpu:0)", "at least 2 devices"), ("group(cpu:0,cpu:0-1)", "core 0 is in two of its devices"),
                          ("group(cuda:0,cuda:1)", "groups of GPUs are not supported"), ("group(cpu:0,cpu:1", "expected a group"),
-                         ("group(cpu:0,cpu:1)x", "expected a group"), ("group()", "at least 2 devices"), ("group(cpu:0,,cpu:1)", "expected"),
+                         ("group(cpu:0,cpu:1)x", "expected a group"), ("group(cpu:0=1,cpu:1)", "expected 1 to"),
+                         ("group(cpu:0=0,cpu:1=1)", "expected 1 to"), ("group(cpu:0=x,cpu:1=1)", "expected 1 to"), ("group()", "at least 2 devices"), ("group(cpu:0,,cpu:1)", "expected"),
                          ("group(" + ",".join(["cpu:0"] * 60) + ")", "core 0 is in two")):
         done = subprocess.run([shoal, "serve", "--devices", device, "--model", f"tale={paths(models)['tale']}", "--listen", "127.0.0.1:0"],
                               capture_output=True, text=True, timeout=60, check=False)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import tempfile
+import time
 
 import toy
 from links import Cable
@@ -156,6 +157,45 @@ def without_a_door(shoal, models):
         with split(shoal, models, "threads", **more) as (gateway, source, receiver):
             until(lambda: ask_all(gateway, asks) == texts and source.total("kept") > 0)
             assert receiver.total("handed_over") == 0
+
+
+@contextlib.contextmanager
+def pair(shoal, models, kind):
+    """(gateway, two nodes without roles)"""
+    nodes = [Node(shoal, models, "mixed", kind) for _ in range(2)]
+    places = " ".join(f"127.0.0.1:{node.bus}" for node in nodes)
+    try:
+        with Shoal(shoal, "--nodes", places, models={"tale": paths(models)["tale"]}, verb="gateway", wait=None) as gateway:
+            until(lambda: all(e["status"]["value"] == "loaded" for m in gateway.state()["data"] for e in m["engines"]))
+            yield gateway, *nodes
+    finally:
+        for node in nodes:
+            node.kill()
+
+
+def n_running(node):
+    return sum(model["requests_running"] for model in node.state()["data"])
+
+
+@test
+def node_that_ends(shoal, models):
+    """SIGTERM: a node's requests go on at the other one with their KV, and the node ends."""
+    asks = bodies(16, 250)
+    texts = alone(shoal, models, asks)
+    for kind in KINDS:
+        with pair(shoal, models, kind) as (gateway, leaving, staying):
+            streams = [Stream(gateway, body) for body in asks]
+            readers = [Later(stream.finish) for stream in streams]
+            until(lambda: n_running(leaving) >= 3, pause=0.005)
+            begin = time.monotonic()
+            leaving.signal(signal.SIGTERM)
+            assert leaving.process.wait(30) == 0
+            took_s = time.monotonic() - begin
+            for reader in readers:
+                reader.result()
+            assert all(stream.is_whole for stream in streams) and [stream.text for stream in streams] == texts
+            assert staying.total("handed_over") >= 1, (kind, staying.total("handed_over_lost"))
+            assert took_s < 12, took_s
 
 
 if __name__ == "__main__":

@@ -47,6 +47,20 @@ def sim_runs_a_mix_with_nothing_else(shoal, models):
 
 
 @test
+def groups_follow_the_rate(shoal, models):
+    """auto: 4 requests a second over 3 of a router want 2 groups, and 20 engines allow 4; over 0.1 they would want 40."""
+    def texts(*args):
+        page = as_json(shoal, *CONV, "--engines", "20", "--router", "best-fit", *args)
+        return {key: page[key] for key in ("completed", "mean_e2el_ms", "mean_ttft_ms")}
+    by_number = {n: texts("--router-groups", str(n)) for n in (1, 2, 4)}
+    assert by_number[1] != by_number[2] != by_number[4]
+    for rate, n in (("3", 2), ("0.1", 4), ("10000", 1)):
+        assert texts("--router-groups", "auto", "--router-pass-rate", rate) == by_number[n], (rate, n)
+    for wrong in ("0", "4097", "many", "-1", ""):
+        assert "neither auto nor a number" in sim(shoal, *CONV, "--router-groups", wrong, wants=2)
+
+
+@test
 def models_move_when_that_pays(shoal, models):
     text = """nodes: [{count: 3, device: a100, devices: 1, memory: 40GiB}]
 workload:

@@ -54,9 +54,16 @@ static void read_event(const struct message_event *m)
 static void read_report(const struct message_report *m)
 {
     static struct engine_report mirror;
+    static struct route_others others[N_SERVICES];
     int64_t n_requests = 0, n_bytes = 0, n_tokens = 0, ns = 0;
     mirror.n_services = N_SERVICES;
     cluster_message_read_report(m, roster(), &mirror, INT64_C(1) << 60);
+    cluster_message_read_others(m, roster(), N_SERVICES, others);
+    for (int s = 0; s < N_SERVICES; s++) { /* as a gateway adds them up */
+        n_requests += others[s].n;
+        n_tokens += others[s].n_prompt + others[s].n_new + others[s].n_waiting_tokens;
+        ns += others[s].load;
+    }
     for (int s = 0; s < N_SERVICES; s++) { /* sums that routers and metrics compute */
         const struct service_report *row = &mirror.services[s];
         n_requests += row->n_waiting + row->n_running;

@@ -174,6 +174,34 @@ static void test_bits(void **state)
     }
 }
 
+/* Each rank has some of the layers: the bits are those of one device, for any cut. */
+static void test_chains(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        struct toy_options options = shapes[i];
+        options.n_layers = 3;
+        struct toy toy;
+        toy_init(&toy, &options, i + 1);
+        float *one = logits_of(&toy, open_rank(false, 0), N_ROWS, false);
+        for (int n_ranks = 1; n_ranks <= 3; n_ranks++)
+            for (int cut = 2; cut <= N_ROWS; cut *= 4) {
+                const int32_t shares[] = { 2, 3, 1 };
+                struct compute_device *ranks[3], *chain;
+                bool is_reference = cut > 8;
+                for (int r = 0; r < n_ranks; r++)
+                    ranks[r] = open_rank(is_reference, r);
+                assert_int_equal(group_open_chain(ranks, shares, n_ranks, &chain, NULL), STATUS_OK);
+                assert_int_equal(chain->n_ranks, 1);
+                float *own = logits_of(&toy, chain, cut, cut == 8);
+                check_equal(&toy, one, own);
+                mem_give(own);
+            }
+        mem_give(one);
+        toy_free(&toy);
+    }
+}
+
 /* A copy waits for the passes before it on all ranks, and passes for it. */
 static void test_copies(void **state)
 {
@@ -222,7 +250,8 @@ static void test_refusals(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_bits), cmocka_unit_test(test_copies),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_bits), cmocka_unit_test(test_chains),
+                                        cmocka_unit_test(test_copies),
                                         cmocka_unit_test(test_refusals) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -601,6 +601,7 @@ static void check_shapes(struct scene *s, const struct scene *plain)
         { { .has_sinks = true }, "sinks", device->has_experts },
         { { .has_caps = true }, "soft caps", device->has_experts },
         { { .has_clamped_gates = true }, "clamped gates", device->has_experts },
+        { { .has_latents = true }, "latent attention", device->has_experts },
         { { .n_adapters = 1 }, "LoRA" },
         { { .output = COMPUTE_OUTPUT_VECTORS }, "encoders", device->has_vectors },
         { { .sums_over_ranks = true }, "ranks" }

@@ -71,7 +71,7 @@ static void check_equal(const struct toy *toy, int n_sequences, int32_t n_rows, 
         }
 }
 
-/* Four shapes: a mixture of experts, a llama with grouped heads, a GPT-2 with odd widths, a mix of
+/* The shapes: a mixture of experts, a llama with grouped heads, a GPT-2 with odd widths, a mix of
  * everything else. */
 static const struct toy_options llama = { .n_layers = 2,
                                           .width = 256,
@@ -140,7 +140,7 @@ static struct sample {
     int n_threads_max;
     struct toy toy;
     float *want[2];
-} samples[4 * DTYPE_N];
+} samples[5 * DTYPE_N];
 static int n_samples;
 static uint64_t seed;
 
@@ -194,6 +194,22 @@ static void list_samples(void)
                                                           .n_groups_used = 1,
                                                           .scale = i == 0 ? 2.5f : 0 };
         sinks->options.is_scaled_to_one = i != 1;
+    }
+    /* Latent attention, over tiles of rows and over pieces. */
+    static const enum dtype latent[] = { DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_Q8_0, DTYPE_Q4_K };
+    static const enum dtype kept[] = { DTYPE_F16, DTYPE_Q8_0, DTYPE_F32, DTYPE_F16, DTYPE_F16 };
+    for (size_t i = 0; i < COUNT_OF(latent); i++) {
+        struct sample *own = add_sample(&llama, latent[i], 1, i == 0 ? 270 : 51, 2);
+        own->options.n_layers = 1;
+        own->options.n_heads = latent[i] == DTYPE_Q4_K ? 4 : 5;
+        own->options.n_kv_heads = 1;
+        own->options.is_pairs = true;
+        own->options.rank = latent[i] == DTYPE_Q4_K ? 256 : 64;
+        own->options.key_dim = latent[i] == DTYPE_Q4_K ? 256 : latent[i] == DTYPE_Q8_0 ? 32 : 20;
+        own->options.value_dim = latent[i] == DTYPE_Q4_K ? 64 : latent[i] == DTYPE_Q8_0 ? 32 : 24;
+        own->options.width = latent[i] == DTYPE_Q4_K ? 256 : 128;
+        own->options.head_dim = own->options.rank + own->options.n_rope_dims;
+        own->options.kv_dtype = kept[i];
     }
     struct sample *relu = add_sample(&mixture, DTYPE_F16, 2, 20, 2);
     relu->options.act = ACT_RELU;

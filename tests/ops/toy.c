@@ -8,7 +8,7 @@
 #include "compute/quant.h"
 #include <string.h>
 
-enum { X, N, Q, K, V, A, G, U, LAST, LAST_N, ROUTER, SHARE, E, EG, EU, ED };
+enum { X, N, Q, K, V, A, G, U, LAST, LAST_N, ROUTER, SHARE, E, EG, EU, ED, LQ, LV };
 
 /* Sets the offsets of a type's halves; -1: none. */
 static void offsets_of_halves(enum dtype dtype, int *d, int *m)
@@ -219,15 +219,41 @@ static void add_mixture(struct toy *toy)
     add_op(toy, COMPUTE_SCALE, X, N, 0)->src2 = SHARE;
 }
 
+/* Adds a matrix per head. */
+static void add_per_head(struct toy *toy, int dst, int src, int32_t n_rows, int32_t n_columns)
+{
+    struct compute_op *op = add_op(toy, COMPUTE_HEADS, dst, src, 0);
+    op->n = toy->options.n_heads;
+    op->weight = toy->n_tensors;
+    for (int32_t head = 0; head < op->n; head++)
+        (void)add_tensor(toy, toy->options.dtype, n_rows, n_columns);
+}
+
+/* Adds queries and keys of latent attention. */
+static void add_latents(struct toy *toy)
+{
+    const struct toy_options *o = &toy->options;
+    int32_t q_width = o->n_heads * (o->key_dim + o->n_rope_dims);
+    add_matmul(toy, COMPUTE_MATMUL, LQ, N, q_width, o->width);
+    add_matmul(toy, COMPUTE_MATMUL, K, N, o->n_rope_dims, o->width);
+    add_matmul(toy, COMPUTE_MATMUL, V, N, o->rank, o->width);
+    add_per_head(toy, Q, LQ, o->rank, o->key_dim);
+    toy->ops[toy->n_ops - 1].flags = COMPUTE_KEEPS_REST;
+}
+
 static void add_layer(struct toy *toy, int layer)
 {
     const struct toy_options *o = &toy->options;
     bool is_other = o->is_mixed && layer % 2 == 1;
     int32_t q_width = o->n_heads * o->head_dim, kv_width = o->n_kv_heads * o->head_dim;
     add_norm(toy, N, X);
-    add_matmul(toy, COMPUTE_MATMUL, Q, N, q_width, o->width);
-    add_matmul(toy, COMPUTE_MATMUL, K, N, kv_width, o->width);
-    add_matmul(toy, COMPUTE_MATMUL, V, N, kv_width, o->width);
+    if (o->rank > 0) {
+        add_latents(toy);
+    } else {
+        add_matmul(toy, COMPUTE_MATMUL, Q, N, q_width, o->width);
+        add_matmul(toy, COMPUTE_MATMUL, K, N, kv_width, o->width);
+        add_matmul(toy, COMPUTE_MATMUL, V, N, kv_width, o->width);
+    }
     add_heads(toy, Q, o->n_heads, is_other);
     add_heads(toy, K, o->n_kv_heads, is_other);
     add_op(toy, COMPUTE_KV_STORE, K, K, layer)->src2 = V;
@@ -237,7 +263,11 @@ static void add_layer(struct toy *toy, int layer)
     attend->cap = o->cap;
     if (o->has_sinks)
         attend->weight = add_tensor(toy, DTYPE_F32, 1, o->n_heads);
-    add_residual(toy, A, q_width);
+    if (o->rank > 0) {
+        add_per_head(toy, LV, A, o->value_dim, o->rank);
+        q_width = o->n_heads * o->value_dim;
+    }
+    add_residual(toy, o->rank > 0 ? LV : A, q_width);
     if (o->n_experts > 0)
         add_mixture(toy);
     add_norm(toy, N, X);
@@ -265,16 +295,21 @@ void toy_init(struct toy *toy, const struct toy_options *options, uint64_t seed)
         embed->weight2 = add_tensor(toy, DTYPE_F32, o->n_positions + 2, o->width);
         embed->n = 2;
     }
-    for (int layer = 0; layer < o->n_layers; layer++)
+    for (int layer = 0; layer < o->n_layers; layer++) {
+        int first = toy->n_ops;
         add_layer(toy, layer);
+        for (int i = first; i < toy->n_ops; i++)
+            toy->ops[i].layer = (uint16_t)layer;
+    }
     add_op(toy, COMPUTE_TAKE_ROWS, LAST, X, 0);
     add_norm(toy, LAST_N, LAST);
     add_matmul(toy, COMPUTE_LOGITS, LAST_N, LAST_N, o->n_vocabulary, o->width)->cap = o->cap;
     const int32_t widths[TOY_REGISTERS] = { o->width,
                                             o->width,
                                             o->n_heads * o->head_dim,
-                                            o->n_kv_heads * o->head_dim,
-                                            o->n_kv_heads * o->head_dim,
+                                            o->rank > 0 ? o->n_rope_dims
+                                                        : o->n_kv_heads * o->head_dim,
+                                            o->rank > 0 ? o->rank : o->n_kv_heads * o->head_dim,
                                             o->n_heads * o->head_dim,
                                             o->ffn,
                                             o->ffn,
@@ -285,7 +320,9 @@ void toy_init(struct toy *toy, const struct toy_options *options, uint64_t seed)
                                             o->width,
                                             o->ffn,
                                             o->ffn,
-                                            o->width };
+                                            o->width,
+                                            o->n_heads * (o->key_dim + o->n_rope_dims),
+                                            max_i32(o->n_heads * o->value_dim, 1) };
     memcpy(toy->widths, widths, sizeof(widths));
     toy->is_logit_rows[LAST] = toy->is_logit_rows[LAST_N] = true;
     for (int i = E; i <= ED; i++)
@@ -316,7 +353,8 @@ static void make_cache(struct toy_model *model, int32_t block_tokens, bool is_by
                                .n_layers = o->n_layers,
                                .n_kv_heads = o->n_kv_heads,
                                .head_dim = o->head_dim,
-                               .is_by_head = is_by_head };
+                               .is_by_head = is_by_head,
+                               .has_keys_only = o->rank > 0 };
     kv->block_bytes = compute_kv_offset(kv, o->n_layers, 0, 0);
     model->n_heads = is_by_head ? o->n_layers * o->n_kv_heads : 1;
     if (is_by_head)
@@ -344,6 +382,7 @@ static struct compute_shapes toy_shapes(const struct toy_options *o)
 {
     struct compute_shapes shapes = { .experts = o->router,
                                      .has_sinks = o->has_sinks,
+                                     .has_latents = o->rank > 0,
                                      .has_caps = o->cap > 0,
                                      .has_clamped_gates = o->is_clamped };
     shapes.experts.n_experts = o->n_experts;
@@ -358,7 +397,7 @@ struct compute_program toy_program(const struct toy *toy, const struct compute_p
     return (struct compute_program){
         .n_ops = toy->n_ops,
         .ops = toy->ops,
-        .n_registers = o->n_experts > 0 ? TOY_REGISTERS : ROUTER,
+        .n_registers = o->n_experts > 0 || o->rank > 0 ? TOY_REGISTERS : ROUTER,
         .widths = toy->widths,
         .is_logit_rows = toy->is_logit_rows,
         .is_expert_rows = o->n_experts > 0 ? toy->is_expert_rows : NULL,
@@ -383,8 +422,10 @@ static void load(struct toy_model *model, const struct toy *toy, struct compute_
     *model = (struct toy_model){ .toy = toy, .device = device, .program = toy_program(toy, &none) };
     model->program.n_weights = toy->n_tensors;
     memcpy(tensors, toy->tensors, sizeof tensors);
-    CHECK(device->split == NULL ||
-          device->split(device->self, &model->program, tensors, NULL) == STATUS_OK);
+    struct fault fault;
+    if (device->split != NULL &&
+        device->split(device->self, &model->program, tensors, &fault) != STATUS_OK)
+        base_refuse("a toy can't be split: %s", fault.text);
     toy_pack(&model->packed, device, tensors, toy->n_tensors);
     model->program = toy_program(toy, &model->packed);
     make_cache(model, block_tokens, is_by_head);

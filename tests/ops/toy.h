@@ -3,7 +3,7 @@
 #pragma once
 #include "compute/packed.h"
 
-enum { TOY_WEIGHTS_MAX = 128, TOY_REGISTERS = 16, TOY_SEQUENCES_MAX = 8 };
+enum { TOY_WEIGHTS_MAX = 128, TOY_REGISTERS = 18, TOY_SEQUENCES_MAX = 8 };
 
 struct toy_options {
     enum dtype dtype; /* of the matrices */
@@ -18,6 +18,8 @@ struct toy_options {
     bool has_expert_bias, has_sinks;
     bool is_clamped; /* the gates of experts */
     float cap;       /* of scores and logits; 0: none */
+    /* Latent attention: head_dim is rank + n_rope_dims, and there is one KV head. 0: none */
+    int32_t rank, key_dim, value_dim;
     enum act_kind act;
     enum dtype kv_dtype;
 };

@@ -166,6 +166,13 @@ static void test_equation_8(void **state)
     g = place_workers_group(&line, 200, 300, 0.1);
     assert_int_equal(g.n_groups, 1);
     assert_int_equal(g.n_extra, 0);
+    /* The same for workers that are there: 24 allow floor(2 * 0.1 * 24) = 4. */
+    assert_int_equal(place_workers_n_groups(101, 1000, 300, 0.1), 4);
+    assert_int_equal(place_workers_n_groups(24, 1000, 300, 0.1), 4);
+    assert_int_equal(place_workers_n_groups(24, 1000, 100, 0.1), 4);
+    assert_int_equal(place_workers_n_groups(24, 200, 100, 0.1), 2);
+    assert_int_equal(place_workers_n_groups(24, 99, 100, 0.1), 1);
+    assert_int_equal(place_workers_n_groups(4, 1000, 100, 0.1), 1);
 }
 
 int main(void)

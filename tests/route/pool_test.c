@@ -26,6 +26,29 @@ static struct world *open_with(const char *router, int n_engines, const struct p
     return w;
 }
 
+/* Batches of other gateways count as load of their engine, and as its requests. */
+static void test_others_count(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        const struct route_others others = { .n = i == 2 ? 256 : 1,
+                                             .load = INT64_C(9000000000000) };
+        struct world *w = open_with("scls", 2, &flat);
+        w->view.now_ns = 3 * TIME_NS_PER_S;
+        for (int e = 0; e < 2 && i > 0; e++) {
+            w->engines[e].others = &others;
+            w->engines[e].n_others = others.n;
+            w->engines[e].load_others = e == 0 ? others.load : 0;
+        }
+        world_arrive(w, 0, 10, 10);
+        assert_int_equal(world_send(w), i < 2);
+        assert_int_equal(w->engine_of[0], i == 1);
+        if (i < 2)
+            assert_true(w->sent[0].load > 0 && w->sent[0].load < ROUTE_LOAD_MAX);
+        world_close(w);
+    }
+}
+
 /* Fetches come every 3 s from the first on, whether or not requests wait. */
 static void test_interval(void **state)
 {
@@ -418,12 +441,19 @@ static void test_keys_at_their_extremes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interval),       cmocka_unit_test(test_interval_follows_the_load),
-        cmocka_unit_test(test_offload),        cmocka_unit_test(test_slices_come_back),
-        cmocka_unit_test(test_sent_in_pieces), cmocka_unit_test(test_caps),
-        cmocka_unit_test(test_uellm_weights),  cmocka_unit_test(test_idle),
-        cmocka_unit_test(test_s3_doubles),     cmocka_unit_test(test_keys_at_their_extremes),
-        cmocka_unit_test(test_lpt_bound),      cmocka_unit_test(test_random_lives),
+        cmocka_unit_test(test_interval),
+        cmocka_unit_test(test_others_count),
+        cmocka_unit_test(test_interval_follows_the_load),
+        cmocka_unit_test(test_offload),
+        cmocka_unit_test(test_slices_come_back),
+        cmocka_unit_test(test_sent_in_pieces),
+        cmocka_unit_test(test_caps),
+        cmocka_unit_test(test_uellm_weights),
+        cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_s3_doubles),
+        cmocka_unit_test(test_keys_at_their_extremes),
+        cmocka_unit_test(test_lpt_bound),
+        cmocka_unit_test(test_random_lives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

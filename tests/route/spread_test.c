@@ -414,6 +414,36 @@ static void test_random_lives(void **state)
     }
 }
 
+/* What other gateways have on an engine counts like what was sent: their requests, or, where a
+ * request has a load of its own, their sum. */
+static void test_others_count(void **state)
+{
+    static const char *const names[] = { "least", "jsq", "p2c", "token-jsq", "least-finish" };
+    const struct route_others others = { .n = 2, .n_expected = 50, .n_new = 10 };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct world *w = world_new(2, 1, 8);
+        w->services[0].perf = model;
+        world_open(w, names[i]);
+        w->engines[0].others = &others;
+        w->engines[0].n_others = others.n;
+        w->engines[0].load_others = INT64_C(1) << 45;
+        world_engine(w, 0);
+        world_arrive(w, 0, 10, 10);
+        assert_int_equal(world_send(w), 1);
+        assert_int_equal(w->engine_of[0], 1);
+        assert_int_equal(w->sent[0].load > 0, i >= 3);
+        w->engines[0].others = NULL;
+        w->engines[0].n_others = 0;
+        w->engines[0].load_others = 0;
+        world_engine(w, 0);
+        world_arrive(w, 0, 10, 10);
+        assert_int_equal(world_send(w), 1);
+        assert_int_equal(w->engine_of[1], 0);
+        world_close(w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -431,6 +461,7 @@ int main(void)
         cmocka_unit_test(test_static_map_to_the_unhealthy),
         cmocka_unit_test(test_least_finish),
         cmocka_unit_test(test_least_finish_does_not_wrap),
+        cmocka_unit_test(test_others_count),
         cmocka_unit_test(test_random_lives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -235,6 +235,72 @@ static void test_remove_takes_back(void **state)
     world_close(b->w);
 }
 
+/* Sums of equal requests of other gateways count as the requests themselves would, and go on
+ * counting when one of ours is taken out again. */
+static void test_others_count_like_own(void **state)
+{
+    enum { N = 3, N_NEW = 20 };
+    (void)state;
+    for (int is_decoding = 0; is_decoding < 2; is_decoding++) {
+        struct bench *b = bench_new();
+        int64_t now_ns = b->w->view.now_ns, first_ns = is_decoding ? now_ns - 30000000 : 0;
+        int32_t n_new = is_decoding ? N_NEW : 0;
+        const struct route_others others = { .n = N,
+                                             .n_waiting = is_decoding ? 0 : N,
+                                             .n_prompt = N * 100,
+                                             .n_new = (int64_t)N * n_new,
+                                             .n_expected = N * 200,
+                                             .n_waiting_tokens = is_decoding ? 0 : N * 100,
+                                             .decoding_ns = is_decoding ? N * 30000000 : 0 };
+        for (int i = 0; i < N; i++)
+            route_worker_add(&b->fit, 0, running(b, 100, 200, n_new, first_ns));
+        b->w->engines[1].others = &others;
+        route_worker_add_others(&b->fit, 1);
+        uint32_t own = running(b, 50, 10, 0, 0), slot = running(b, 80, 40, 0, 0);
+        for (int round = 0; round < 2; round++) {
+            const struct route_worker *x = &b->workers[0], *y = &b->workers[1];
+            assert_int_equal(x->n, y->n);
+            assert_int_equal(x->n_eff, y->n_eff);
+            assert_int_equal(x->step_ps[0], y->step_ps[0]);
+            assert_int_equal(x->now_ps, y->now_ps);
+            assert_int_equal(x->prefill_ps, y->prefill_ps);
+            assert_int_equal(x->slack_ns, y->slack_ns);
+            assert_int_equal(x->target_ns, y->target_ns);
+            assert_memory_equal(&x->base_ps, &y->base_ps, sizeof x->base_ps);
+            for (b->w->config.tpot_ns = 10000000; b->w->config.tpot_ns < 20000000;
+                 b->w->config.tpot_ns += 100000)
+                assert_int_equal(route_worker_takes(&b->fit, 0, slot),
+                                 route_worker_takes(&b->fit, 1, slot));
+            for (int e = 0; e < 2; e++) {
+                route_worker_add(&b->fit, e, own);
+                route_worker_remove(&b->fit, e, own);
+            }
+        }
+        world_close(b->w);
+    }
+}
+
+/* (e) counts KV of others as grown to its predicted end: 3 (100 + 200) tokens of 10 bytes, and ours
+ * needs 80 + 40. */
+static void test_others_have_memory(void **state)
+{
+    (void)state;
+    struct bench *b = bench_new();
+    const struct route_others others = {
+        .n = 3, .n_waiting = 3, .n_prompt = 300, .n_expected = 600, .n_waiting_tokens = 300
+    };
+    b->w->services[0].kv_bytes_per_token = 10;
+    b->w->config.ttft_ns = b->w->config.tpot_ns = TIME_NS_PER_S * 1000;
+    b->w->engines[1].others = &others;
+    route_worker_add_others(&b->fit, 1);
+    uint32_t slot = running(b, 80, 40, 0, 0);
+    b->w->engines[1].kv_bytes = (900 + 120) * 10;
+    assert_true(route_worker_takes(&b->fit, 1, slot));
+    b->w->engines[1].kv_bytes--;
+    assert_false(route_worker_takes(&b->fit, 1, slot));
+    world_close(b->w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +311,8 @@ int main(void)
         cmocka_unit_test(test_stall),
         cmocka_unit_test(test_memory_against_steps),
         cmocka_unit_test(test_remove_takes_back),
+        cmocka_unit_test(test_others_count_like_own),
+        cmocka_unit_test(test_others_have_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,9 +5,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
-#include "base/team.h"
 #include "cpu/cpu.h"
-#include "group/group.h"
 #include "run/profile.h"
 #include "run/unit.h"
 #include <malloc.h>
@@ -20,8 +18,7 @@ static const char *const paths[N_SERVICES] = { SOURCE_ROOT "/tests/golden/data/l
 
 struct scene {
     struct compute_device *device;
-    bool is_late;  /* its device is the late one */
-    bool is_group; /* of two */
+    bool is_late; /* its device is the late one */
     int64_t sleep_bytes;
     int n_reopens_bad; /* tries to open it again that will fail */
     struct run_unit *unit;
@@ -36,14 +33,6 @@ static int64_t context_bytes; /* of the next scene's device */
 static struct compute_device *open_device(const struct scene *s)
 {
     static const struct device_spec device = { .kind = DEVICE_CPU, .n_cores = 1, .cores = { 0 } };
-    static const struct device_spec group = {
-        .kind = DEVICE_CPU, .n_cores = 2, .cores = { 0, 1 }, .n_ranks = 2, .rank_cores = { 1, 1 }
-    };
-    if (s->is_group) {
-        struct compute_device *both;
-        CHECK(group_open_cpu(&group, &both, NULL) == STATUS_OK);
-        return both;
-    }
     struct compute_device *cpu = cpu_open(&device, cpu_isa_best());
     return s->is_late ? late_open(cpu, 3) : late_or_plain(cpu);
 }
@@ -514,49 +503,6 @@ static void test_sleepers_obey(void **state)
     close_scene(&s); /* while one sleeps */
 }
 
-static void fail_soon(void *device)
-{
-    time_sleep_ns(3 * TIME_NS_PER_MS);
-    group_fail(device);
-}
-
-/* A rank fails before a request, or under it. The request is returned exactly once, the group is
- * opened again, and the same answer comes. */
-static void test_a_group_that_lost_a_rank_is_opened_again(void **state)
-{
-    (void)state;
-    int32_t before[64] = { 0 }, after[64] = { 0 };
-    enum service_what what;
-    struct scene s = { .is_group = true };
-    open_scene(&s, 64 << 20);
-    load(&s, 0);
-    answer(&s, before, &what);
-    assert_int_equal(what, SERVICE_ENDED);
-    for (int round = 0; round < 6; round++) {
-        struct thread *thread = round % 2 == 0 ? NULL : thread_start("fail", fail_soon, s.device);
-        if (thread == NULL)
-            group_fail(s.device);
-        memset(after, 0, sizeof after);
-        answer(&s, after, &what);
-        if (thread != NULL)
-            thread_join(thread);
-        assert_true(what == SERVICE_RETURNED || round % 2 == 1);
-        if (what == SERVICE_ENDED) /* it was faster: the next one meets the failure */
-            answer(&s, after, &what);
-        assert_int_equal(what, SERVICE_RETURNED);
-        while (next_change(&s).status != SERVICE_UNLOADED)
-            continue;
-        run_unit_load(s.unit, 0);
-        while (next_change(&s).status != SERVICE_LOADED)
-            continue;
-        memset(after, 0, sizeof after);
-        answer(&s, after, &what);
-        assert_int_equal(what, SERVICE_ENDED);
-        assert_memory_equal(before, after, sizeof before);
-    }
-    close_scene(&s);
-}
-
 /* Host memory of a lost device is gone with it: the model loads from its file. */
 static void test_a_lost_device_wakes_no_model(void **state)
 {
@@ -739,7 +685,6 @@ int main(void)
         cmocka_unit_test(test_a_model_sleeps_and_wakes),
         cmocka_unit_test(test_sleepers_obey),
         cmocka_unit_test(test_a_lost_device_wakes_no_model),
-        cmocka_unit_test(test_a_group_that_lost_a_rank_is_opened_again),
         cmocka_unit_test(test_the_drivers_bytes_are_booked),
         cmocka_unit_test(test_memory_leaves_with_the_model),
         cmocka_unit_test(test_profile),

@@ -301,6 +301,14 @@ static void begin_flight(struct process *p, struct place *place, struct item *it
     push(w, item);
 }
 
+/* Returns how much of a message's first part is sent. */
+static size_t n_sent_of(const struct wires *w, const struct message_head *head, size_t n)
+{
+    const struct message_report *report = (const void *)head;
+    bool is_cut = w->options.hides_others && head->kind == MESSAGE_REPORT;
+    return is_cut ? cluster_message_report_bytes(report->report.n_services) : n;
+}
+
 static bool send(void *self, uint16_t to, const void *part1, size_t n1, const void *part2,
                  size_t n2)
 {
@@ -320,11 +328,13 @@ static bool send(void *self, uint16_t to, const void *part1, size_t n1, const vo
         break_end(p, (int)(place - p->places), false);
         return true;
     }
+    n1 = n_sent_of(w, part1, n1);
     struct item *item = new_item(ITEM_MESSAGE, n1 + n2);
     memcpy(item->bytes, part1, n1);
     if (n2 > 0)
         memcpy((char *)item->bytes + n1, part2, n2);
-    const struct message_head *head = (const void *)item->bytes;
+    struct message_head *head = (void *)item->bytes;
+    head->n_bytes = (uint32_t)(n1 + n2);
     p->count.n[head->kind]++;
     p->count.n_bytes[head->kind] += (int64_t)(n1 + n2);
     item->process = place->peer;
@@ -401,6 +411,7 @@ struct bus_port wires_port(struct wires *w, int process)
     return (struct bus_port){ .self = &w->processes[process],
                               .address = 2,
                               .can_lose = true,
+                              .can_drop = w->options.loss > 0,
                               .n_local = WIRES_FIRST_ADDRESS,
                               .send = send,
                               .peek = peek,

@@ -18,9 +18,10 @@ enum { WIRES_FIRST_ADDRESS = 16, WIRES_ACCEPTED_MAX = 255 };
 struct wires_options {
     int n_processes;
     uint64_t seed;
-    int64_t delay_ns; /* of a message, one way, on average */
-    double loss;      /* 0..1 */
-    size_t out_bytes; /* that may be held for one connection */
+    int64_t delay_ns;  /* of a message, one way, on average */
+    double loss;       /* 0..1 */
+    size_t out_bytes;  /* that may be held for one connection */
+    bool hides_others; /* reports lose what they say of other gateways */
 };
 struct wires_count {
     int64_t n[MESSAGE_N], n_bytes[MESSAGE_N]; /* sent, by kind */

@@ -60,6 +60,7 @@ static void open_services(struct world *w)
         struct service_spec *spec = &w->services[s];
         snprintf(spec->name, sizeof spec->name, "%s", model_names[s]);
         spec->identity = (uint64_t)s + 1;
+        spec->slo = w->options.slo;
         spec->keep_alive_ns = s == 2 ? 20 * TIME_NS_PER_S : INT64_C(1) << 60;
         spec->is_loaded_at_start = s == 0;
         spec->n_held_max = 1000;
@@ -71,6 +72,8 @@ static void open_services(struct world *w)
                                                              .kv_bytes_per_token = 2000 } };
         w->sim_services[s].perf.c3_ps[0] *= 10; /* a step takes about 60 ms */
         w->sim_services[s].perf.c3_ps[1] *= 10;
+        for (int r = 0; r < 2 && w->options.row_ps > 0; r++)
+            w->sim_services[s].perf.c2_ps[r] = w->options.row_ps;
         w->need_bytes[s] = 3100000;
     }
 }
@@ -132,7 +135,8 @@ struct world *world_open(const struct world_options *options)
                                                    .seed = options->seed,
                                                    .delay_ns = options->delay_ns,
                                                    .loss = options->loss,
-                                                   .out_bytes = 256 << 10 });
+                                                   .out_bytes = 256 << 10,
+                                                   .hides_others = options->hides_others });
     wires_step(w->wires, w->now_ns);
     w->body = mem_take(request_body_bytes(LIMIT_NAME_BYTES * 16, 0, 0));
     open_folder(w);

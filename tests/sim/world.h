@@ -40,12 +40,19 @@ struct world_options {
     uint64_t seed;
     int n_managers, n_gateways, n_nodes, n_engines; /* engines of each node */
     int64_t report_ns, delay_ns;
-    double rate_per_s; /* of requests, at each gateway */
-    double loss;       /* of messages within connections, until the faults heal */
-    double store_loss; /* of calls to the store */
-    int64_t crash_ns;  /* mean time between crashes of an engine; 0: none */
-    bool same_ids;     /* gateways give the same ids to their requests */
-    bool is_still;     /* nothing is drawn for the faults, as for figures */
+    double rate_per_s;           /* of requests, at each gateway */
+    double loss;                 /* of messages within connections, until the faults heal */
+    double store_loss;           /* of calls to the store */
+    int64_t crash_ns;            /* mean time between crashes of an engine; 0: none */
+    bool same_ids;               /* gateways give the same ids to their requests */
+    bool is_still;               /* nothing is drawn for the faults, as for figures */
+    const char *router, *policy; /* NULL: least, value */
+    const char *thresholds[8];   /* of the router, NAME=X */
+    struct service_slo slo;
+    uint32_t n_requests_max; /* of an engine; 0: 16 */
+    int64_t row_ps;          /* of a step, for each request in it; 0: as the model has it */
+    bool has_one_model;      /* all requests are for the first one, and none has a deadline */
+    bool hides_others;       /* gateways do not learn of one another's requests */
     enum world_plant plant;
     bool is_told; /* faults are printed */
 };
@@ -56,6 +63,7 @@ struct world_request {
     uint64_t id, seed;
     int32_t n_prompt, n_tokens, n_tokens_max;
     int64_t arrived_ns, deadline_ns, cancel_ns; /* of virtual time */
+    int64_t first_ns, ended_ns;                 /* 0: not yet */
 };
 struct world_engine { /* an engine's face, whose orders are checked */
     struct cluster_engine face;

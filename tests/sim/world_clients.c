@@ -36,6 +36,8 @@ static void draw(struct world_process *p, struct world_request *r)
                                  .cancel_ns = TIME_NEVER };
     r->n_tokens = r->n_prompt;
     r->n_tokens_max = r->n_prompt + 1 + (int32_t)rng_below(&w->rng, 40);
+    if (w->options.has_one_model)
+        return;
     if (rng_below(&w->rng, 10) == 0)
         r->deadline_ns = now_ns + (int64_t)rng_below(&w->rng, 8000) * TIME_NS_PER_MS;
     if (rng_below(&w->rng, 8) == 0)
@@ -48,12 +50,13 @@ static void ask(struct world_process *p)
     uint32_t at = new_place(w);
     struct world_request *r = &w->requests[at];
     draw(p, r);
+    uint64_t service = w->options.has_one_model ? 0 : rng_below(&w->rng, WORLD_SERVICES);
     int64_t local_ns = w->now_ns + p->offset_ns;
     const struct request request = { .id = r->id,
                                      .n_prompt = r->n_prompt,
                                      .n_tokens = r->n_prompt,
                                      .n_tokens_max = r->n_tokens_max,
-                                     .service = (uint16_t)rng_below(&w->rng, WORLD_SERVICES),
+                                     .service = (uint16_t)service,
                                      .arrived_ns = local_ns,
                                      .served_ns = local_ns,
                                      .deadline_ns = r->deadline_ns == TIME_NEVER
@@ -110,6 +113,7 @@ static void end(struct world_process *p, struct world_request *r, const struct s
 {
     struct world *w = p->world;
     r->is_open = false;
+    r->ended_ns = w->now_ns;
     map_remove(&p->open, r->id);
     if (event->what != SERVICE_ENDED) {
         world_wrong(w, "request %llx: its client is told %d instead of an end",
@@ -154,6 +158,8 @@ static void take_tokens(struct world *w, struct world_request *r, const struct s
             world_wrong(w, "request %llx gets another token at position %d",
                         (unsigned long long)r->id, r->n_tokens + i);
     }
+    if (r->first_ns == 0)
+        r->first_ns = w->now_ns;
     r->n_tokens += event->n_tokens;
     w->count.n_tokens += event->n_tokens;
 }

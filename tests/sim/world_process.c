@@ -106,11 +106,19 @@ static void open_manager(struct world_process *p)
     p->elected = cluster_elected_open(&options);
 }
 
+static const struct route_policy *router_of(const struct world *w)
+{
+    return route_find(w->options.router != NULL ? w->options.router : "least");
+}
+
 static void open_gateway(struct world_process *p)
 {
     struct world *w = p->world;
     struct route_config config;
+    struct fault fault;
     route_config_init(&config);
+    for (int i = 0; w->options.thresholds[i] != NULL; i++)
+        CHECK(route_config_set(&config, w->options.thresholds[i], &fault) == STATUS_OK);
     const struct cluster_gateway_options options = { .port = wires_port(w->wires, p->index),
                                                      .nodes = p->peers.nodes,
                                                      .n_nodes = p->peers.n,
@@ -119,7 +127,7 @@ static void open_gateway(struct world_process *p)
                                                      .n_services = WORLD_SERVICES,
                                                      .services = w->services,
                                                      .n_requests_max = REQUESTS_MAX,
-                                                     .router = route_find("least"),
+                                                     .router = router_of(w),
                                                      .router_config = &config };
     p->gateway = cluster_gateway_open(&options);
     p->door = cluster_gateway_service(p->gateway);
@@ -128,6 +136,11 @@ static void open_gateway(struct world_process *p)
 }
 
 /* ---- A node and its engines. ---- */
+
+static uint32_t n_requests_max_of(const struct world *w)
+{
+    return w->options.n_requests_max > 0 ? w->options.n_requests_max : ENGINE_REQUESTS_MAX;
+}
 
 static bool submit(void *self, const struct request *request, const struct request_body *body)
 {
@@ -220,22 +233,24 @@ static void open_engines(struct world_process *p)
 {
     struct world *w = p->world;
     struct sim_bus_host *host = &p->host;
+    const char *policy = w->options.policy;
     p->workload = (struct workload){ .seed = rng_u64(&w->rng), .n_requests = 1 };
     p->sim_faults = (struct sim_faults){ .load_bytes_per_s = 5000000,
                                          .crash_ns = w->is_healed ? 0 : w->options.crash_ns,
                                          .restart_ns = 2 * TIME_NS_PER_S };
-    p->sim_options = (struct sim_options){ .n_engines = w->options.n_engines,
-                                           .n_lanes = 1,
-                                           .n_services = WORLD_SERVICES,
-                                           .services = w->sim_services,
-                                           .memory_bytes = 8000000,
-                                           .n_requests_max = ENGINE_REQUESTS_MAX,
-                                           .n_live_max = 1,
-                                           .n_tokens_max = TOKENS_MAX,
-                                           .block_tokens = 16,
-                                           .policy = schedule_find("value"),
-                                           .workload = &p->workload,
-                                           .faults = &p->sim_faults };
+    p->sim_options =
+        (struct sim_options){ .n_engines = w->options.n_engines,
+                              .n_lanes = 1,
+                              .n_services = WORLD_SERVICES,
+                              .services = w->sim_services,
+                              .memory_bytes = 8000000,
+                              .n_requests_max = n_requests_max_of(w),
+                              .n_live_max = 1,
+                              .n_tokens_max = TOKENS_MAX,
+                              .block_tokens = 16,
+                              .policy = schedule_find(policy != NULL ? policy : "value"),
+                              .workload = &p->workload,
+                              .faults = &p->sim_faults };
     p->sim_report = (struct sim_report){ 0 };
     *host = (struct sim_bus_host){
         .sim = { .options = &p->sim_options, .report = &p->sim_report, .clock_ns = clock_of(p) },
@@ -299,7 +314,7 @@ static void open_node(struct world_process *p)
                                         .n_engines = w->options.n_engines,
                                         .n_services = WORLD_SERVICES,
                                         .services = w->services,
-                                        .n_requests_max = ENGINE_REQUESTS_MAX * LIMIT_DEVICES,
+                                        .n_requests_max = n_requests_max_of(w) * LIMIT_DEVICES,
                                         .engines = faces,
                                         .report_ns = w->options.report_ns,
                                         .is_passive = true,

@@ -9,8 +9,9 @@
 enum { COPIES = 16 }; /* of the models that do not come to every engine */
 static const int64_t START_NS_MAX = 120 * TIME_NS_PER_S;
 static const char *const kinds[MESSAGE_N] = {
-    "SUBMIT", "CANCEL", "EVENT", "REPORT", "CHANGE", "LOAD", "UNLOAD", "OUST", "SLEEP", "DRAIN",
-    "WANT",   "SPACE",  "ASK",   "ANSWER", "OPEN",   "BEAT", "CLOSED", "LEAD", "FENCE", "DEMAND",
+    "SUBMIT", "CANCEL", "EVENT",  "REPORT", "CHANGE", "LOAD",   "UNLOAD",
+    "OUST",   "SLEEP",  "DRAIN",  "WANT",   "SPACE",  "ASK",    "ANSWER",
+    "OPEN",   "BEAT",   "CLOSED", "LEAD",   "FENCE",  "DEMAND", "RESEND",
 };
 
 struct sums {

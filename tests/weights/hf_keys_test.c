@@ -43,19 +43,18 @@ static const char *start_of(struct view family)
         { "gemma3_text", GEMMA3("") },
     };
     static char text[1024];
+    bool is_latent = weights_keys_hold("deepseek_v2 deepseek_v3", ' ', family); /* no groups */
     static const char more[] = ",\"moe_intermediate_size\":32,"
                                "\"shared_expert_intermediate_size\":64,"
                                "\"shared_intermediate_size\":64";
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         if (view_equal_text(family, rows[i].family))
             return rows[i].text;
-    snprintf(
-        text, sizeof(text), "{\"model_type\":\"%.*s\",\"num_key_value_heads\":2," SIZES "%s}",
-        (int)family.n, family.at,
-        weights_keys_hold("qwen2_moe qwen3_moe glm4_moe granitemoeshared deepseek_v2 deepseek_v3",
-                          ' ', family)
-            ? more
-            : "");
+    bool is_mixed = weights_keys_hold("qwen2_moe qwen3_moe glm4_moe granitemoeshared", ' ', family);
+    snprintf(text, sizeof(text),
+             "{\"model_type\":\"%.*s\",\"num_key_value_heads\":%d," SIZES "%s%s}", (int)family.n,
+             family.at, is_latent ? 4 : 2, is_mixed || is_latent ? more : "",
+             is_latent ? ",\"num_experts_per_tok\":2,\"first_k_dense_replace\":1" : "");
     return text;
 }
 
@@ -104,7 +103,9 @@ static void heeds_every_fixed_key(void **state)
             for (const char *only = row->only; only != NULL;) {
                 char value[32];
                 size_t n = strcspn(only, "|");
-                const char *quote = view_starts(view_text(only), "absolute") ? "\"" : "";
+                bool is_word = weights_keys_hold("null|true|false", '|', view_of(only, n));
+                bool is_text = !is_word && only[0] >= 'a' && only[0] <= 'z';
+                const char *quote = is_text ? "\"" : "";
                 snprintf(value, sizeof(value), "%s%.*s%s", quote, (int)n, only, quote);
                 if (with_key(family, row->name, value, &fault) != STATUS_OK)
                     fail_msg("%s", fault.text);

@@ -2,7 +2,7 @@
 #pragma once
 #include "scenario/scenario.h"
 
-struct plan_layers_ask {
+struct report_layers_ask {
     const struct scenario *scenario; /* its nodes, memory_part, is_json */
     const char *model;               /* of the table of models */
     const char *links;               /* for links_file_read; NULL: by the kinds of devices */
@@ -11,4 +11,4 @@ struct plan_layers_ask {
                                    is reserved, and the plan is made for their step */
 };
 /* The exit code; what is wrong is printed. */
-int plan_layers(const struct plan_layers_ask *ask);
+int report_layers(const struct report_layers_ask *ask);

@@ -1,6 +1,6 @@
 /* Plans one model's layers over unlike devices with each planner of place/layers.h, for one
  * cluster. */
-#include "cmd/plan_layers.h"
+#include "report/layers.h"
 
 #include "base/file.h"
 #include "base/json_out.h"
@@ -24,7 +24,7 @@ struct option {
     struct layers_plan plan;
 };
 struct run {
-    const struct plan_layers_ask *ask;
+    const struct report_layers_ask *ask;
     const struct predict_model *model;
     struct scenario_problem of; /* its nodes */
     struct layers_problem problem;
@@ -210,7 +210,7 @@ static void tell_json(const struct run *run, struct str *out)
     str_add_char(out, '\n');
 }
 
-int plan_layers(const struct plan_layers_ask *ask)
+int report_layers(const struct report_layers_ask *ask)
 {
     struct run *run = mem_take(sizeof(*run));
     struct fault fault;

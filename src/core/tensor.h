@@ -33,8 +33,8 @@ struct tensor_apart {
     const unsigned char *zeros; /* NULL: all are half of the range */
 };
 
-/* How the ranks of a device share a tensor: each has all of it, or a part of its rows or columns, in
- * whole units of `unit` rows or columns. */
+/* How the ranks of a device share a tensor: each has all of it, or a part of its rows or columns,
+ * in whole units of `unit` rows or columns. */
 enum tensor_split_kind {
     TENSOR_WHOLE,
     TENSOR_ROWS, /* of a vector: its elements */

@@ -19,7 +19,7 @@ enum { ROUNDS = 7 };
 static enum cpu_limit limit_of(enum dtype dtype)
 {
     if (!dtype_info(dtype)->is_integer)
-        return dtype == DTYPE_F32 ? CPU_LIMIT_FLOAT : CPU_LIMIT_HALF;
+        return dtype == DTYPE_F32 || dtype == DTYPE_F8_E4M3 ? CPU_LIMIT_FLOAT : CPU_LIMIT_HALF;
     return dtype == DTYPE_Q8_0 ? CPU_LIMIT_INT8 : CPU_LIMIT_INT8_SHORT;
 }
 
@@ -50,7 +50,7 @@ static void measure(struct one_matmul *m, enum dtype dtype)
 {
     static const int32_t shapes[][2] = { { 32768, 1 }, { 32768, 2 },  { 32768, 3 },
                                          { 32768, 8 }, { 32768, 32 }, { 4096, 512 } };
-    printf("  %-5s", dtype_info(dtype)->name);
+    printf("  %-7s", dtype_info(dtype)->name);
     for (size_t i = 0; i < COUNT_OF(shapes); i++)
         measure_shape(m, dtype, shapes[i][0], shapes[i][1]);
     printf("\n");
@@ -66,16 +66,18 @@ static enum cpu_isa isa_named(const char *name)
 
 int main(int argc, char **argv)
 {
-    static const enum dtype dtypes[] = { DTYPE_F32,  DTYPE_F16,  DTYPE_BF16, DTYPE_Q8_0,
-                                         DTYPE_Q4_0, DTYPE_Q4_1, DTYPE_Q5_0, DTYPE_Q4_K,
-                                         DTYPE_Q5_K, DTYPE_Q6_K, DTYPE_Q2_K, DTYPE_Q3_K };
+    static const enum dtype dtypes[] = {
+        DTYPE_F32,  DTYPE_F16,    DTYPE_BF16,   DTYPE_F8_E4M3, DTYPE_Q8_0,  DTYPE_Q4_0,
+        DTYPE_Q4_1, DTYPE_Q5_0,   DTYPE_Q4_K,   DTYPE_Q5_K,    DTYPE_Q6_K,  DTYPE_Q2_K,
+        DTYPE_Q3_K, DTYPE_IQ4_NL, DTYPE_IQ4_XS, DTYPE_MXFP4,   DTYPE_TQ1_0, DTYPE_TQ2_0,
+    };
     enum cpu_isa isa = argc > 1 ? isa_named(argv[1]) : cpu_isa_best();
     for (int n = 1; n <= (argc > 3 ? atoi(argv[3]) : 2); n++) {
         struct one_matmul m;
         one_matmul_open(&m, isa, n);
         printf("%s, %d thread%s, %d inputs; of the limit, one row: GB/s, else Gop/s\n",
                m.device->name, n, n > 1 ? "s" : "", ONE_MATMUL_COLUMNS);
-        printf("  rows  |           1 |           2 |           3 |           8 |          32 |"
+        printf("  rows    |           1 |           2 |           3 |           8 |          32 |"
                "         512\n");
         for (size_t i = 0; i < COUNT_OF(dtypes); i++)
             if (argc < 3 || strcmp(argv[2], "all") == 0 ||

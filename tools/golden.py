@@ -3,7 +3,7 @@
     tools/golden.py [--out DIR] [PART...]   writes the parts (default all) below DIR
     tools/golden.py --check [PART...]       makes them again in a temporary folder and compares
 
-Parts: adapters quants gguf archs models dense encoders tokenizers templates, and with the packages of
+Parts: adapters quants gguf archs models quantized dense encoders tokenizers templates, and with the packages of
 requirements-newest.txt: newer. Files are compared byte by byte, except
 expected.json: its numbers may differ by 1e-6 of max_abs_logit, and versions may differ.
 """
@@ -21,6 +21,7 @@ import golden_gguf
 import golden_gguf_archs
 import golden_gguf_dense
 import golden_models
+import golden_quantized
 import template_golden
 import tokenizer_golden
 
@@ -47,6 +48,7 @@ PARTS = {
     "gguf": lambda out: golden_gguf.models(out / "gguf"),
     "archs": lambda out: golden_gguf_archs.models(out / "gguf"),
     "models": golden_models.models,
+    "quantized": golden_quantized.models,
     "dense": lambda out: golden_gguf_dense.models(out, STORED),
     "newer": newer,
     "encoders": lambda out: golden_encoders.models(out / "encoders"),

@@ -279,26 +279,14 @@ static void decode_tq2_0(const unsigned char *p, struct quant_block *out)
         out->values[i] = (int8_t)((p[32 * (i / 128) + i % 32] >> (i % 128 / 32 * 2) & 3) - 1);
 }
 
-void quant_mxfp4_join(const unsigned char blocks[16], unsigned char scale, unsigned char out[17])
-{
-    out[0] = scale;
-    for (int j = 0; j < 16; j++) {
-        int low = blocks[j / 2] >> (4 * (j % 2)) & 15,
-            high = blocks[8 + j / 2] >> (4 * (j % 2)) & 15;
-        out[1 + j] = (unsigned char)(low | high << 4);
-    }
-}
-
 const unsigned char *quant_block_at(const struct tensor *tensor, int32_t row, int32_t i,
-                                    unsigned char *made)
+                                    unsigned char made[QUANT_MADE_BYTES])
 {
     const unsigned char *data = tensor->data;
-    data += row * tensor->row_bytes;
-    if (tensor->scales == NULL)
-        return data + (int64_t)i * dtype_info(tensor->dtype)->block_bytes;
-    CHECK(tensor->dtype == DTYPE_MXFP4);
-    quant_mxfp4_join(data + 16 * (int64_t)i, tensor->scales[row * tensor->scale_row_bytes + i],
-                     made);
+    if (tensor->apart == NULL)
+        return data + row * tensor->row_bytes + (int64_t)i * dtype_info(tensor->dtype)->block_bytes;
+    quant_apart_block(tensor->apart, tensor->apart_row + row * tensor->apart_step,
+                      tensor->apart_column / dtype_info(tensor->dtype)->n_block + i, made);
     return made;
 }
 
@@ -329,8 +317,25 @@ static float float_at(enum dtype dtype, const void *p)
     return value;
 }
 
+/* | scale: float | 128 x (sign, four bits of exponent, three of mantissa) |, without infinities;
+ * all ones is NaN */
+static void decode_f8_e4m3(const unsigned char *p, float *out)
+{
+    float scale;
+    memcpy(&scale, p, sizeof(scale));
+    for (int i = 0; i < 128; i++) {
+        unsigned char byte = p[sizeof(scale) + (size_t)i];
+        float value = half_to_float(f8_to_half(byte)) * 256.0f;
+        out[i] = f8_is_nan(byte) ? vmath_of_bits(0x7FC00000u) : value * scale;
+    }
+}
+
 void quant_block_to_float(enum dtype dtype, const void *block, float *out)
 {
+    if (dtype == DTYPE_F8_E4M3) {
+        decode_f8_e4m3(block, out);
+        return;
+    }
     if (!dtype_info(dtype)->is_integer) {
         *out = float_at(dtype, block);
         return;
@@ -349,13 +354,13 @@ void quant_row_to_float(const struct tensor *tensor, int32_t row, float *out)
     CHECK(row >= 0 && row < tensor->n_rows);
     const unsigned char *data = tensor->data;
     if (tensor->is_transposed) {
-        CHECK(!info->is_integer);
+        CHECK(info->n_block == 1);
         data += (int64_t)row * info->block_bytes * (tensor->is_alternate ? 2 : 1);
         for (int32_t i = 0; i < tensor->n_columns; i++)
             out[i] = float_at(tensor->dtype, data + i * tensor->row_bytes);
         return;
     }
-    unsigned char made[17];
+    unsigned char made[QUANT_MADE_BYTES];
     for (int32_t i = 0; i < tensor->n_columns / info->n_block; i++)
         quant_block_to_float(tensor->dtype, quant_block_at(tensor, row, i, made),
                              out + i * info->n_block);

@@ -5,7 +5,7 @@
  * scale and a minimum. quant.c draws a block's layout at its type. */
 #pragma once
 #include "base/half.h"
-#include "core/tensor.h"
+#include "compute/quant_apart.h"
 
 enum { QUANT_BLOCK_MAX = 256, QUANT_SUBS_MAX = 16 };
 
@@ -47,13 +47,10 @@ uint16_t quant_mxfp4_scale(unsigned char e);
 void quant_scales_of_iq4(const unsigned char *p, int8_t scales[8]);
 /* Returns element i of TQ1_0's block p: 0, 1 or 2, one more than its value. */
 int quant_tq1_0_element(const unsigned char *p, int i);
-/* Makes a whole block of MXFP4 (GGUF's, 17 bytes) from 16 bytes with neighbours together, and a
- * scale. */
-void quant_mxfp4_join(const unsigned char blocks[16], unsigned char scale, unsigned char out[17]);
-/* Returns block i of row `row`. It is in the tensor, or made in `made` (17 bytes) if the tensor's
- * scales lie apart. */
+/* Returns block i of row `row`. It is in the tensor, or made in `made` if the tensor's parts lie
+ * apart. */
 const unsigned char *quant_block_at(const struct tensor *tensor, int32_t row, int32_t i,
-                                    unsigned char *made);
+                                    unsigned char made[QUANT_MADE_BYTES]);
 
 /* Writes n_columns floats of row `row`. It obeys row_bytes and is_transposed, for every type. */
 void quant_row_to_float(const struct tensor *tensor, int32_t row, float *out);

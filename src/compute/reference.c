@@ -63,7 +63,7 @@ static void unpack_integers(const struct tensor *tensor, const struct layout *la
     for (int32_t row = 0; row < tensor->n_rows; row++)
         for (int32_t k = 0; k < tensor->n_columns; k += info->n_block) {
             struct quant_block block;
-            unsigned char made[17];
+            unsigned char made[QUANT_MADE_BYTES];
             quant_block_decode(tensor->dtype, quant_block_at(tensor, row, k / info->n_block, made),
                                &block);
             memcpy(to + at, block.values, (size_t)block.n);

@@ -22,6 +22,7 @@ enum dtype {
     DTYPE_MXFP4,
     DTYPE_TQ1_0,
     DTYPE_TQ2_0,
+    DTYPE_F8_E4M3, /* a float of 8 bits, with a scale per 128; GGUF has none */
     DTYPE_N,
 };
 

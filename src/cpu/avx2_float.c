@@ -158,10 +158,89 @@ static void matmul_bf16(const struct cpu_tile *tile)
     matmul_float(tile, DTYPE_BF16);
 }
 
-/* The floats of AVX2's table. */
+/* Returns 8 values of F8_E4M3, divided by 256. A byte's sign goes to the top of its word, and the
+ * other bits to the place of a half's exponent and mantissa. */
+INLINE __m256 load_f8(const unsigned char *p)
+{
+    __m128i words = _mm_cvtepi8_epi16(_mm_loadl_epi64((const void *)p));
+    words = _mm_and_si128(_mm_slli_epi16(words, 7), _mm_set1_epi16((short)0xBFFF));
+    return _mm256_cvtph_ps(words);
+}
+
+/* Multiplies R rows with P panels of F8_E4M3. */
+INLINE void f8_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, const int R,
+                    const int P)
+{
+    const size_t panel_bytes = tile->panel_bytes, stride = tile->x_stride;
+    const unsigned char *w = tile->panels + (size_t)panel * panel_bytes;
+    const float *x = tile->x + (size_t)row * stride;
+    float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
+    __m256 acc[R_MAX][4][2];
+    EACH(int r = 0; r < R; r++)
+        EACH(int p = 0; p < P; p++)
+            start(tile, out + (r * CPU_TILE_PANELS + p) * CPU_PANEL, acc[r][p]);
+    for (int32_t k = 0; k < tile->n_columns; k += CPU_F8_UNIT) {
+        const float *scales = (const float *)(const void *)w;
+        w += CPU_F8_HEAD;
+        for (int i = 0; i < CPU_F8_UNIT; i++, w += CPU_PANEL, x++) {
+            EACH(int p = 0; p < P; p++) {
+                const unsigned char *from = w + (size_t)p * panel_bytes;
+                const float *scale = scales + (size_t)p * (panel_bytes / sizeof(float));
+                _mm_prefetch((const char *)from + PREFETCH_FEW_BYTES, _MM_HINT_T0);
+                EACH(int half = 0; half < 2; half++) {
+                    __m256 weights =
+                        _mm256_mul_ps(load_f8(from + 8 * half), _mm256_loadu_ps(scale + 8 * half));
+                    EACH(int r = 0; r < R; r++)
+                        acc[r][p][half] = _mm256_fmadd_ps(
+                            weights, _mm256_broadcast_ss(x + (size_t)r * stride), acc[r][p][half]);
+                }
+            }
+        }
+    }
+    EACH(int r = 0; r < R; r++)
+        EACH(int p = 0; p < P; p++)
+            stop(acc[r][p], out + (r * CPU_TILE_PANELS + p) * CPU_PANEL);
+}
+
+/* Up to R_MAX rows; more than two take one panel at a time. */
+static void matmul_f8(const struct cpu_tile *tile)
+{
+    int32_t n_parts = (tile->n_rows + R_MAX - 1) / R_MAX;
+    int32_t panel = 0;
+    for (; tile->n_rows <= 2 && panel + 2 <= tile->n_panels; panel += 2)
+        if (tile->n_rows == 1)
+            f8_rows(tile, 0, panel, 1, 2);
+        else
+            f8_rows(tile, 0, panel, 2, 2);
+    for (; panel < tile->n_panels; panel++)
+        for (int32_t i = 0; i < n_parts; i++) {
+            int32_t row = tile->n_rows * i / n_parts;
+            int32_t n = tile->n_rows * (i + 1) / n_parts - row;
+            EACH(int r = 1; r <= R_MAX; r++)
+                if (r == n)
+                    f8_rows(tile, row, panel, r, 1);
+        }
+}
+
+static void widen_f8(const unsigned char *panel, int32_t n_columns, unsigned char *wide)
+{
+    for (int32_t k = 0; k < n_columns; k += CPU_F8_UNIT, panel += CPU_F8_BYTES) {
+        const float *scales = (const float *)(const void *)panel;
+        const unsigned char *from = panel + CPU_F8_HEAD;
+        for (int i = 0; i < 2 * CPU_F8_UNIT; i++, from += 8, wide += 32)
+            _mm256_storeu_ps((float *)(void *)wide,
+                             _mm256_mul_ps(load_f8(from), _mm256_loadu_ps(scales + 8 * (i % 2))));
+    }
+}
+
+/* The floats of AVX2's table. Wide F8_E4M3 are floats. */
 const struct cpu_kernels cpu_avx2_float = {
     .name = "cpu-avx2",
     .matmul = {
         [DTYPE_F32] = matmul_f32, [DTYPE_F16] = matmul_f16, [DTYPE_BF16] = matmul_bf16,
+        [DTYPE_F8_E4M3] = matmul_f8,
     },
+    .widen = { [DTYPE_F8_E4M3] = widen_f8 },
+    .wide_rows_min = { [DTYPE_F8_E4M3] = CPU_MANY_ROWS },
+    .matmul_wide = { [DTYPE_F8_E4M3] = matmul_f32 },
 };

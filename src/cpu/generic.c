@@ -38,6 +38,28 @@ static void matmul_bf16(const struct cpu_tile *tile)
     matmul_float(tile, DTYPE_BF16, 2);
 }
 
+static void matmul_f8(const struct cpu_tile *tile)
+{
+    for (int32_t row = 0; row < tile->n_rows; row++)
+        for (int32_t panel = 0; panel < tile->n_panels; panel++) {
+            const unsigned char *p = tile->panels + (size_t)panel * tile->panel_bytes;
+            const float *x = tile->x + (size_t)row * tile->x_stride;
+            float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
+            float acc[CPU_PANEL] = { 0 }, scales[CPU_PANEL];
+            if (tile->is_continued)
+                memcpy(acc, out, sizeof(acc));
+            for (int32_t k = 0; k < tile->n_columns; k++) {
+                if (k % CPU_F8_UNIT == 0) {
+                    memcpy(scales, p, CPU_F8_HEAD);
+                    p += CPU_F8_HEAD;
+                }
+                for (int32_t o = 0; o < CPU_PANEL; o++, p++)
+                    acc[o] = vmath_fma(half_to_float(f8_to_half(*p)) * scales[o], x[k], acc[o]);
+            }
+            memcpy(out, acc, sizeof(acc));
+        }
+}
+
 /* Sums value * q over `n` k from k0 of the block, per output. */
 static inline void dot(struct cpu_form form, const unsigned char *weights, const int8_t *q, int k0,
                        int n, int32_t sum[CPU_PANEL])
@@ -208,6 +230,7 @@ const struct cpu_kernels cpu_generic = {
         [DTYPE_Q6_K] = matmul_q6_k, [DTYPE_IQ4_NL] = matmul_iq4_nl,
         [DTYPE_IQ4_XS] = matmul_iq4_xs, [DTYPE_MXFP4] = matmul_mxfp4,
         [DTYPE_TQ1_0] = matmul_ternary, [DTYPE_TQ2_0] = matmul_ternary,
+        [DTYPE_F8_E4M3] = matmul_f8,
     },
     .quantize = quantize,
     .norm = lanes_norm,

@@ -79,6 +79,7 @@ struct cpu_tile {
 };
 
 /* Columns of a panel in the form that is quickest to multiply, for tiles of many rows:
+ *   F8_E4M3       as floats
  *   F16, BF16     as floats (AMX: per 32 k | 16 pairs of k, each 16 outputs of two bfloat16 | F16:
  *                 the same of what these lack)
  *   others        per (sub-)block | 16 float scales | 16 float minimums (types with minimums) | a

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "compute/quant.h"
+#include "cpu/pack_f8.h"
 #include "cpu/pack_words.h"
 #include <string.h>
 
@@ -93,7 +94,7 @@ static void pack_integers(const struct job *job, int32_t panel)
     int32_t n = min_i32(CPU_PANEL, tensor->n_rows - panel * CPU_PANEL); /* others' scales stay 0 */
     for (int32_t i = 0; i < tensor->n_columns / info->n_block; i++) {
         for (int o = 0; o < n; o++) {
-            unsigned char made[17];
+            unsigned char made[QUANT_MADE_BYTES];
             const unsigned char *from = quant_block_at(tensor, panel * CPU_PANEL + o, i, made);
             put_block(form, source, from, o, unit);
         }
@@ -119,6 +120,10 @@ static void pack_halves(const unsigned char *from, int64_t row_bytes, int32_t n_
 static void pack_floats(const struct job *job, int32_t panel)
 {
     const struct tensor *tensor = job->tensor;
+    if (tensor->dtype == DTYPE_F8_E4M3) {
+        cpu_pack_f8_panel(tensor, panel, job->panels + (size_t)panel * job->panel_bytes);
+        return;
+    }
     size_t n_bytes = (size_t)dtype_info(tensor->dtype)->block_bytes;
     size_t row_bytes = (size_t)tensor->row_bytes, step = n_bytes * (tensor->is_alternate ? 2 : 1);
     const unsigned char *from = tensor->data;
@@ -153,6 +158,8 @@ static size_t panel_bytes_of(const struct tensor *tensor)
 {
     size_t columns = (size_t)tensor->n_columns;
     const struct dtype_info *info = dtype_info(tensor->dtype);
+    if (tensor->dtype == DTYPE_F8_E4M3)
+        return columns / CPU_F8_UNIT * CPU_F8_BYTES;
     if (!info->is_integer)
         return columns * CPU_PANEL * (size_t)info->block_bytes;
     struct cpu_form form = cpu_pack_form(tensor->dtype);
@@ -256,6 +263,10 @@ void cpu_pack_row(const struct compute_weight *weight, int32_t row, float *out)
     CHECK(row >= 0 && row < weight->n_rows);
     if (weight->vector != NULL) {
         memcpy(out, weight->vector, (size_t)weight->n_columns * sizeof(float));
+        return;
+    }
+    if (weight->dtype == DTYPE_F8_E4M3) {
+        cpu_pack_f8_row(weight, row, out);
         return;
     }
     if (!dtype_info(weight->dtype)->is_integer) {

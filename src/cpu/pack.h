@@ -4,6 +4,8 @@
  * Packing is exact: nothing is rounded, and any row can be read back.
  *
  *   F32, F16, BF16   for every k: 16 elements as they were stored
+ *   F8_E4M3          units of 128 k: | 16 floats, 256 times the scales | for every k: 16 bytes |; a
+ *                    weight is (f8_to_half as a float) * the unit's float, rounded once
  *   integer types    units of 32 k, or of 256 k for the K types:
  *     | 16 halves d | 16 halves m (types with minimums) | blocks of 32 k |
  *   a block:
@@ -83,6 +85,9 @@ static inline int cpu_form_value(struct cpu_form f, const unsigned char *byte, i
         return (f.table == CPU_TABLE_IQ4 ? quant_iq4_values : quant_mxfp4_values)[stored];
     return f.n_bits == 8 ? (int8_t)stored : stored - f.offset;
 }
+
+/* A unit of F8_E4M3: bytes before the columns, columns, and all its bytes. */
+enum { CPU_F8_HEAD = 64, CPU_F8_UNIT = 128, CPU_F8_BYTES = CPU_F8_HEAD + CPU_F8_UNIT * CPU_PANEL };
 
 struct compute_weight {
     enum dtype dtype;

@@ -16,7 +16,7 @@ _Static_assert((int)CUDA_F32 == (int)DTYPE_F32 && (int)CUDA_F16 == (int)DTYPE_F1
 enum status cuda_pack_check(const struct tensor *tensor, struct fault *fault)
 {
     const struct dtype_info *info = dtype_info(tensor->dtype);
-    if ((int)tensor->dtype >= (int)CUDA_TYPES || tensor->scales != NULL || tensor->is_alternate)
+    if ((int)tensor->dtype >= (int)CUDA_TYPES || tensor->is_alternate)
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "the device cuda does not compute with matrices of %s", info->name);
     if (tensor->n_rows < 1 || tensor->n_columns < 1 || tensor->n_columns % info->n_block != 0)
@@ -104,11 +104,10 @@ void cuda_pack_row(const struct tensor *tensor, int part, int32_t row, unsigned 
         return;
     }
     struct cuda_form form = cuda_form_of((int32_t)tensor->dtype);
-    const unsigned char *from = tensor->data;
-    from += row * tensor->row_bytes;
-    for (int32_t k = 0; k < tensor->n_columns; k += info->n_block, from += info->block_bytes) {
+    for (int32_t i = 0; i < tensor->n_columns / info->n_block; i++) {
         struct quant_block block;
-        quant_block_decode(tensor->dtype, from, &block);
+        unsigned char made[QUANT_MADE_BYTES];
+        quant_block_decode(tensor->dtype, quant_block_at(tensor, row, i, made), &block);
         to = put_block(form, &block, part, to);
     }
 }

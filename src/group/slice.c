@@ -11,29 +11,29 @@ struct group_share group_slice_share(int32_t length, int32_t unit, int32_t index
 /* Returns the bytes from a stored element, or block, to the next one. */
 static int64_t step_of(const struct tensor *tensor)
 {
-    if (tensor->scales != NULL) /* MXFP4, whose scales lie apart */
-        return 16;
     return dtype_info(tensor->dtype)->block_bytes * (tensor->is_alternate ? 2 : 1);
 }
 
 static void take_rows(struct tensor *part, struct group_share share)
 {
     const unsigned char *data = part->data;
-    part->data = data + share.from * (part->is_transposed ? step_of(part) : part->row_bytes);
-    if (part->scales != NULL)
-        part->scales += share.from * part->scale_row_bytes;
     part->n_rows = share.to - share.from;
+    if (part->apart != NULL)
+        part->apart_row += share.from * part->apart_step;
+    else
+        part->data = data + share.from * (part->is_transposed ? step_of(part) : part->row_bytes);
 }
 
 static void take_columns(struct tensor *part, struct group_share share)
 {
     const unsigned char *data = part->data;
     int64_t n_blocks = share.from / dtype_info(part->dtype)->n_block;
-    part->data =
-        data + (part->is_transposed ? share.from * part->row_bytes : n_blocks * step_of(part));
-    if (part->scales != NULL)
-        part->scales += n_blocks;
     part->n_columns = share.to - share.from;
+    if (part->apart != NULL)
+        part->apart_column += share.from;
+    else
+        part->data =
+            data + (part->is_transposed ? share.from * part->row_bytes : n_blocks * step_of(part));
 }
 
 bool group_slice_part(const struct tensor *tensor, enum tensor_split_kind kind, int32_t index,

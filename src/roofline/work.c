@@ -10,7 +10,7 @@ enum { MEDIAN_MAX = 64 };
 enum cpu_limit roofline_work_peak_of(enum dtype dtype)
 {
     if (!dtype_info(dtype)->is_integer)
-        return dtype == DTYPE_F32 ? CPU_LIMIT_FLOAT : CPU_LIMIT_HALF;
+        return dtype == DTYPE_F32 || dtype == DTYPE_F8_E4M3 ? CPU_LIMIT_FLOAT : CPU_LIMIT_HALF;
     bool is_small = dtype == DTYPE_Q4_0 || dtype == DTYPE_Q4_1 || dtype == DTYPE_Q4_K ||
                     dtype == DTYPE_Q2_K || dtype == DTYPE_Q3_K;
     return is_small ? CPU_LIMIT_INT8_SHORT : CPU_LIMIT_INT8;

@@ -5,6 +5,7 @@
  * transposed one (GPT-2's Conv1D) its rows are columns, and a part begins some columns further in.
  * So only types of one element per block may be stored transposed. */
 #include "weights/bind.h"
+#include "weights/apart.h"
 #include "weights/bind_end.h"
 #include "weights/bind_latent.h"
 #include "weights/cut.h"
@@ -324,20 +325,6 @@ static void place_by_heads(struct binder *b, const struct tensor *whole, bool is
         weights_cut_heads(whole, b->spec, is_vector, n_queries + 1, 1, b->catalog->pile);
 }
 
-/* Checks the factors that divide the frequencies. */
-static enum status check_factors(struct binder *b, const struct weights_entry *entry,
-                                 const struct tensor *factors)
-{
-    for (int32_t i = 0; i < factors->n_columns; i++) {
-        float factor = weights_cut_element(factors, i);
-        if (!(factor >= 1e-6f && factor <= 1e6f))
-            return fault_set(b->fault, STATUS_BAD_INPUT,
-                             "%s: tensor %s holds the factor %g, expected 1e-6 to 1e6",
-                             b->catalog->label, entry->name, (double)factor);
-    }
-    return STATUS_OK;
-}
-
 /* Places the matrices or the biases of one expert. */
 static void place_expert(struct binder *b, const struct tensor *whole,
                          const struct weights_name *row, struct owner owner)
@@ -359,7 +346,23 @@ static void place_expert(struct binder *b, const struct tensor *whole,
 }
 
 /* Cuts a tensor that has the matrices, or the biases, of all experts. */
-static enum status place_experts(struct binder *b, const struct weights_entry *entry,
+static void place_experts(struct binder *b, const struct tensor *whole,
+                          const struct weights_name *row, struct owner owner)
+{
+    bool is_turned = row->flags & WEIGHTS_NAME_TRANSPOSED;
+    int32_t n = whole->n_rows / b->spec->experts.n_experts; /* stored rows of an expert */
+    for (owner.expert = 0; owner.expert < b->spec->experts.n_experts; owner.expert++) {
+        struct tensor own = weights_cut(whole, false, (int64_t)owner.expert * n, n);
+        own.is_transposed = is_turned;
+        if (is_turned) {
+            own.n_rows = whole->n_columns;
+            own.n_columns = n;
+        }
+        place_expert(b, &own, row, owner);
+    }
+}
+
+static enum status place_stacked(struct binder *b, const struct weights_entry *entry,
                                  const struct weights_name *row, struct owner owner)
 {
     struct tensor whole = weights_catalog_tensor(entry);
@@ -369,16 +372,7 @@ static enum status place_experts(struct binder *b, const struct weights_entry *e
         return fault_set(b->fault, STATUS_UNSUPPORTED,
                          "%s: tensor %s is %s, here F32, F16 or BF16 are read", b->catalog->label,
                          entry->name, entry->type);
-    int32_t n = whole.n_rows / b->spec->experts.n_experts; /* stored rows of an expert */
-    for (owner.expert = 0; owner.expert < b->spec->experts.n_experts; owner.expert++) {
-        struct tensor own = weights_cut(&whole, false, (int64_t)owner.expert * n, n);
-        own.is_transposed = is_turned;
-        if (is_turned) {
-            own.n_rows = whole.n_columns;
-            own.n_columns = n;
-        }
-        place_expert(b, &own, row, owner);
-    }
+    place_experts(b, &whole, row, owner);
     return STATUS_OK;
 }
 
@@ -402,59 +396,98 @@ static enum status place_latents(struct binder *b, const struct weights_entry *e
     return STATUS_OK;
 }
 
-/* Refuses a tensor whose shape isn't the expected one. */
-static enum status check_bytes(struct binder *b, const struct weights_entry *entry,
-                               const int64_t expected[CATALOG_DIMS])
-{
-    char found[96];
-    bool fits = strcmp(entry->type, "U8") == 0;
-    for (int i = 0; i < CATALOG_DIMS; i++)
-        fits = fits && entry->dims[i] == expected[i];
-    if (fits)
-        return STATUS_OK;
-    weights_catalog_print_dims(entry, found, sizeof(found));
-    return fault_set(b->fault, STATUS_BAD_INPUT,
-                     "%s: tensor %s is %s of shape %s, expected U8 (%lld, %lld, %lld, %lld)",
-                     b->catalog->label, entry->name, entry->type, found, (long long)expected[3],
-                     (long long)expected[2], (long long)expected[1], (long long)expected[0]);
-}
-
-/* Places the experts of MXFP4: (experts, rows, columns / 32, 16) bytes, and a scale for each 16. */
-static enum status place_blocks(struct binder *b, const struct weights_entry *blocks,
+/* Places the experts of MXFP4. */
+static enum status place_blocks(struct binder *b, struct weights_entry *blocks,
                                 const struct weights_name *row, struct owner owner)
 {
-    char name[CATALOG_NAME_BYTES];
-    size_t n_name = strlen(blocks->name) - strlen("blocks");
-    snprintf(name, sizeof(name), "%.*sscales", (int)n_name, blocks->name);
-    struct weights_entry *scales = weights_catalog_find(b->catalog, name);
-    int64_t rows = size_of(b, roles[row->role].rows),
-            columns = size_of(b, roles[row->role].columns);
-    int32_t n_experts = b->spec->experts.n_experts;
-    if (scales == NULL)
-        return fault_set(b->fault, STATUS_BAD_INPUT, "%s: tensor %s is missing", b->catalog->label,
-                         name);
-    if (columns % 32 != 0)
-        return fault_set(b->fault, STATUS_UNSUPPORTED,
-                         "%s: tensor %s has rows of %lld, not a multiple of MXFP4's 32",
-                         b->catalog->label, blocks->name, (long long)columns);
-    scales->is_used = true;
-    const int64_t dims[] = { 16, columns / 32, rows, n_experts };
-    const int64_t scale_dims[] = { columns / 32, rows, n_experts, 1 };
-    enum status status = check_bytes(b, blocks, dims);
+    struct tensor whole;
+    const int64_t size[] = { size_of(b, roles[row->role].rows),
+                             size_of(b, roles[row->role].columns) };
+    enum status status =
+        weights_apart_mxfp4(b->catalog, blocks, b->spec->experts.n_experts, size, &whole, b->fault);
     if (status == STATUS_OK)
-        status = check_bytes(b, scales, scale_dims);
-    for (; owner.expert < n_experts && status == STATUS_OK; owner.expert++) {
-        const struct tensor whole = {
-            .data = blocks->data + owner.expert * rows * (columns / 2),
-            .dtype = DTYPE_MXFP4,
-            .n_rows = (int32_t)rows,
-            .n_columns = (int32_t)columns,
-            .row_bytes = columns / 2,
-            .scales = scales->data + owner.expert * rows * (columns / 32),
-            .scale_row_bytes = columns / 32,
-        };
-        place_expert(b, &whole, row, owner);
+        place_experts(b, &whole, row, owner);
+    return status;
+}
+
+/* Returns the row of fused roles of a role, or their number. */
+static size_t fused_row(uint8_t role)
+{
+    size_t i = 0;
+    while (i < COUNT_OF(fused) && fused[i].role != role)
+        i++;
+    return i;
+}
+
+/* Cuts a fused matrix, or vector, into its parts. */
+static void place_fused(struct binder *b, const struct tensor *whole, uint8_t role,
+                        struct owner owner)
+{
+    const uint8_t *parts = fused[fused_row(role)].parts;
+    bool is_vector = roles[role].rows == ONE;
+    int64_t first = 0;
+    for (int part = 0; part < 3 && parts[part] != WEIGHTS_ROLE_N; part++) {
+        int64_t n = size_of(b, is_vector ? roles[parts[part]].columns : roles[parts[part]].rows);
+        *place_of(b, parts[part], owner) = weights_cut(whole, is_vector, first, n);
+        first += n;
     }
+}
+
+/* A device multiplies all experts of a layer in one way. */
+static enum status check_alike(struct binder *b, const char *name, enum dtype dtype, uint8_t role,
+                               int layer)
+{
+    enum dtype first = place_of(b, role, (struct owner){ layer, 0 })->dtype;
+    if (dtype == first)
+        return STATUS_OK;
+    return fault_set(b->fault, STATUS_UNSUPPORTED,
+                     "%s: tensor %s has type %s, but expert 0 of its layer has %s",
+                     b->catalog->label, name, dtype_info(dtype)->name, dtype_info(first)->name);
+}
+
+/* The matrices of latent attention's keys and values are read the other way round, as floats. */
+static enum status place_apart_latent(struct binder *b, const char *name,
+                                      const struct tensor *whole, uint8_t role, int layer)
+{
+    struct layer_weights *w = &b->model->layers[layer];
+    if (role == WEIGHTS_KV_A) {
+        weights_bind_latent_key(b->spec, whole, w);
+        return STATUS_OK;
+    }
+    if (whole->dtype != DTYPE_F8_E4M3)
+        return fault_set(b->fault, STATUS_UNSUPPORTED,
+                         "%s: tensor %s is quantized, here F32, F16, BF16 or F8_E4M3 are read",
+                         b->catalog->label, name);
+    const struct tensor floats = weights_apart_floats(whole, b->catalog->pile);
+    weights_bind_latent(b->spec, &floats, (enum weights_role)role, w->latents);
+    return STATUS_OK;
+}
+
+/* Places a matrix that lies in quantized parts. */
+static enum status place_apart(struct binder *b, const char *name, const struct weights_name *row,
+                               struct owner owner)
+{
+    const int64_t size[] = { size_of(b, roles[row->role].rows),
+                             size_of(b, roles[row->role].columns) };
+    struct tensor whole;
+    enum status status = weights_apart_find(b->catalog, name, size, &whole, b->fault);
+    if (status != STATUS_OK)
+        return status;
+    if (row->role >= WEIGHTS_EXPERT_GATE && owner.expert > 0)
+        status = check_alike(b, name, whole.dtype, row->role, owner.layer);
+    if (status == STATUS_OK && (row->role == WEIGHTS_KV_A || row->role == WEIGHTS_KV_B))
+        return place_apart_latent(b, name, &whole, row->role, owner.layer);
+    bool is_fused = fused_row(row->role) < COUNT_OF(fused);
+    if (status == STATUS_OK && !is_fused)
+        *place_of(b, row->role, owner) = whole;
+    else if (status == STATUS_OK && (row->flags & WEIGHTS_NAME_BY_HEADS) != 0 &&
+             b->spec->n_kv_heads > 1)
+        status = fault_set(b->fault, STATUS_UNSUPPORTED,
+                           "%s: tensor %s is fused by heads, where quantized parts are not "
+                           "supported",
+                           b->catalog->label, name);
+    else if (status == STATUS_OK)
+        place_fused(b, &whole, row->role, owner);
     return status;
 }
 
@@ -472,9 +505,7 @@ static enum status place(struct binder *b, const struct weights_entry *entry, ui
         return STATUS_OK;
     }
     bool is_vector = roles[role].rows == ONE;
-    size_t i = 0;
-    while (i < COUNT_OF(fused) && fused[i].role != role)
-        i++;
+    size_t i = fused_row(role);
     bool is_plain = dtype_info(whole.dtype)->n_block == 1;
     bool has_to_be_plain =
         is_transposed || is_less || is_factors || (is_vector && i < COUNT_OF(fused));
@@ -491,20 +522,24 @@ static enum status place(struct binder *b, const struct weights_entry *entry, ui
     if (i == COUNT_OF(fused)) {
         *place_of(b, role, owner) =
             is_less ? weights_cut_plus_one(&whole, b->catalog->pile) : whole;
-        return is_factors ? check_factors(b, entry, &whole) : STATUS_OK;
+        return is_factors ? weights_bind_end_factors(entry, &whole, b->catalog, b->fault)
+                          : STATUS_OK;
     }
     if ((flags & WEIGHTS_NAME_BY_HEADS) != 0 && b->spec->n_kv_heads > 1) {
         place_by_heads(b, &whole, is_vector, fused[i].parts, owner);
         return STATUS_OK;
     }
-    int64_t first = 0;
-    for (int part = 0; part < 3 && fused[i].parts[part] != WEIGHTS_ROLE_N; part++) {
-        uint8_t part_role = fused[i].parts[part];
-        int64_t n = size_of(b, is_vector ? roles[part_role].columns : roles[part_role].rows);
-        *place_of(b, part_role, owner) = weights_cut(&whole, is_vector, first, n);
-        first += n;
-    }
+    place_fused(b, &whole, role, owner);
     return STATUS_OK;
+}
+
+/* Returns whether a row names matrices that quantized parts may stand for, one a name. */
+static bool is_matrix(const struct weights_name *row)
+{
+    bool is_stacked = row->role >= WEIGHTS_EXPERT_GATE && weights_names_n_numbers(row->pattern) < 2;
+    return row->flags == (row->flags &
+                          (WEIGHTS_NAME_OPTIONAL | WEIGHTS_NAME_BY_HEADS | WEIGHTS_NAME_DENSE)) &&
+           roles[row->role].rows != ONE && row->role != WEIGHTS_TYPE_EMBEDDING && !is_stacked;
 }
 
 /* Returns whether the tensor must be there. No architecture has an optional tensor in only some of
@@ -515,7 +550,8 @@ static bool is_needed(const struct binder *b, const struct weights_name *row, in
     bool is = !(row->flags & WEIGHTS_NAME_OPTIONAL) || row->role == WEIGHTS_OUTPUT;
     for (int layer = 0; layer < n_layers && !is; layer++) {
         weights_names_print(row->pattern, b->prefix, layer, 0, name);
-        is = weights_catalog_find(b->catalog, name) != NULL;
+        is = weights_catalog_find(b->catalog, name) != NULL ||
+             (is_matrix(row) && weights_apart_has(b->catalog, name));
     }
     return is;
 }
@@ -526,26 +562,8 @@ static bool is_other_factors(const struct model_spec *spec, uint8_t role)
     return role == (spec->rope_scaling.is_long ? WEIGHTS_ROPE_FACTORS : WEIGHTS_ROPE_FACTORS_LONG);
 }
 
-/* Checks a copy: some files repeat the embedding as the output matrix of a model that uses one
- * matrix for both. */
-static enum status check_copy(const struct binder *b, const struct weights_entry *output)
-{
-    const struct tensor *embedding = &b->model->token_embedding;
-    struct tensor copy = weights_catalog_tensor(output);
-    size_t n_bytes = (size_t)(embedding->row_bytes * embedding->n_rows);
-    bool is_alike = copy.data != NULL && copy.dtype == embedding->dtype &&
-                    copy.n_rows == embedding->n_rows && copy.n_columns == embedding->n_columns;
-    if (is_alike && memcmp(copy.data, embedding->data, n_bytes) == 0)
-        return STATUS_OK;
-    return fault_set(b->fault, STATUS_UNSUPPORTED,
-                     "%s: tensor %s is not the token embedding, although config.json's "
-                     "tie_word_embeddings is true (false makes it the output matrix)",
-                     b->catalog->label, output->name);
-}
-
 /* Refuses a second tensor with the same weights: one of the two would be ignored. */
-static enum status check_once(struct binder *b, const struct weights_entry *entry, uint8_t role,
-                              struct owner owner)
+static enum status check_once(struct binder *b, const char *name, uint8_t role, struct owner owner)
 {
     uint8_t first = role;
     for (size_t i = 0; i < COUNT_OF(fused); i++)
@@ -557,19 +575,7 @@ static enum status check_once(struct binder *b, const struct weights_entry *entr
         return STATUS_OK;
     return fault_set(b->fault, STATUS_UNSUPPORTED,
                      "%s: tensor %s has weights that another tensor has too; remove one of the two",
-                     b->catalog->label, entry->name);
-}
-
-/* A device multiplies all experts of a layer in one way. */
-static enum status check_alike(struct binder *b, const struct weights_entry *entry, uint8_t role,
-                               int layer)
-{
-    enum dtype first = place_of(b, role, (struct owner){ layer, 0 })->dtype;
-    if (entry->dtype == first)
-        return STATUS_OK;
-    return fault_set(b->fault, STATUS_UNSUPPORTED,
-                     "%s: tensor %s has type %s, but expert 0 of its layer has %s",
-                     b->catalog->label, entry->name, entry->type, dtype_info(first)->name);
+                     b->catalog->label, name);
 }
 
 static enum status bind_row(struct binder *b, const struct weights_name *row, struct owner owner,
@@ -578,21 +584,27 @@ static enum status bind_row(struct binder *b, const struct weights_name *row, st
     char name[CATALOG_NAME_BYTES];
     weights_names_print(row->pattern, b->prefix, owner.layer, owner.expert, name);
     struct weights_entry *entry = weights_catalog_find(b->catalog, name);
-    if (entry != NULL)
+    bool is_apart = (row->flags & WEIGHTS_NAME_IGNORED) == 0 && is_matrix(row) &&
+                    weights_apart_has(b->catalog, name);
+    if (entry != NULL && !is_apart)
         entry->is_used = true;
     if (row->flags & WEIGHTS_NAME_IGNORED)
         return STATUS_OK;
     if (row->role == WEIGHTS_OUTPUT && b->spec->is_tied)
-        return entry == NULL ? STATUS_OK : check_copy(b, entry);
+        return entry == NULL
+                   ? STATUS_OK
+                   : weights_bind_end_copy(&b->model->token_embedding, entry, b->catalog, b->fault);
     if (is_other_factors(b->spec, row->role))
         return STATUS_OK;
-    if (entry == NULL)
+    if (entry == NULL && !is_apart)
         return has_to_be ? fault_set(b->fault, STATUS_BAD_INPUT, "%s: tensor %s is missing",
                                      b->catalog->label, name)
                          : STATUS_OK;
-    enum status status = check_once(b, entry, row->role, owner);
+    enum status status = check_once(b, name, row->role, owner);
     if (status != STATUS_OK)
         return status;
+    if (is_apart)
+        return place_apart(b, name, row, owner);
     if (row->flags & WEIGHTS_NAME_BLOCKS)
         return place_blocks(b, entry, row, owner);
     if (entry->dtype == DTYPE_N)
@@ -606,10 +618,10 @@ static enum status bind_row(struct binder *b, const struct weights_name *row, st
     if (status == STATUS_OK && is_latent_role(row->role))
         return place_latents(b, entry, row->role, owner.layer);
     if (status == STATUS_OK && row->role >= WEIGHTS_EXPERT_GATE && owner.expert > 0)
-        status = check_alike(b, entry, row->role, owner.layer);
+        status = check_alike(b, name, entry->dtype, row->role, owner.layer);
     if (status != STATUS_OK || !is_stacked)
         return status != STATUS_OK ? status : place(b, entry, row->role, owner, row->flags);
-    return place_experts(b, entry, row, owner);
+    return place_stacked(b, entry, row, owner);
 }
 
 /* Returns whether the tensor belongs to a layer behind the last, which predicts further tokens. */

@@ -1,6 +1,7 @@
 /* The last steps of binding. */
 #include "weights/bind_end.h"
 #include "weights/cut.h"
+#include <string.h>
 
 /* falcon in GGUF: of two norms the second is attention's. */
 static void swap_norms(const struct model_spec *spec, struct model_weights *model)
@@ -117,4 +118,35 @@ enum status weights_bind_end(const struct model_spec *spec, bool is_falcon,
     if (status == STATUS_OK)
         status = check_encoder(spec, catalog, model, fault);
     return status != STATUS_OK ? status : scale(spec, catalog, model, fault);
+}
+
+enum status weights_bind_end_copy(const struct tensor *embedding,
+                                  const struct weights_entry *output,
+                                  const struct weights_catalog *catalog, struct fault *fault)
+{
+    struct tensor copy = weights_catalog_tensor(output);
+    size_t n_bytes = (size_t)(embedding->row_bytes * embedding->n_rows);
+    bool is_alike = copy.data != NULL && embedding->apart == NULL &&
+                    copy.dtype == embedding->dtype && copy.n_rows == embedding->n_rows &&
+                    copy.n_columns == embedding->n_columns;
+    if (is_alike && memcmp(copy.data, embedding->data, n_bytes) == 0)
+        return STATUS_OK;
+    return fault_set(fault, STATUS_UNSUPPORTED,
+                     "%s: tensor %s is not the token embedding, although config.json's "
+                     "tie_word_embeddings is true (false makes it the output matrix)",
+                     catalog->label, output->name);
+}
+
+enum status weights_bind_end_factors(const struct weights_entry *entry,
+                                     const struct tensor *factors,
+                                     const struct weights_catalog *catalog, struct fault *fault)
+{
+    for (int32_t i = 0; i < factors->n_columns; i++) {
+        float factor = weights_cut_element(factors, i);
+        if (!(factor >= 1e-6f && factor <= 1e6f))
+            return fault_set(fault, STATUS_BAD_INPUT,
+                             "%s: tensor %s holds the factor %g, expected 1e-6 to 1e6",
+                             catalog->label, entry->name, (double)factor);
+    }
+    return STATUS_OK;
 }

@@ -103,7 +103,8 @@ struct weights_entry *weights_catalog_find(const struct weights_catalog *catalog
 {
     CHECK(catalog->is_sealed);
     uint32_t index = map_find(&catalog->by_name, key_of(name));
-    if (index == MAP_NONE || strcmp(catalog->at[index].name, name) != 0)
+    if (index == MAP_NONE || strcmp(catalog->at[index].name, name) != 0 ||
+        catalog->at[index].is_void)
         return NULL;
     return &catalog->at[index];
 }
@@ -124,19 +125,10 @@ struct tensor weights_catalog_tensor(const struct weights_entry *entry)
 
 #define SAMPLE_BYTES 1024 /* of each end of a tensor, for the hash */
 
-static bool ends_with(const char *name, const char *end)
-{
-    size_t n = strlen(name), n_end = strlen(end);
-    return n >= n_end && strcmp(name + n - n_end, end) == 0;
-}
-
-/* Returns how many parameters an entry has: MXFP4's bytes of two each, and none for its scales. */
 static int64_t n_parameters(const struct weights_entry *entry)
 {
     int64_t n = entry->dims[0] * entry->dims[1] * entry->dims[2] * entry->dims[3];
-    if (strcmp(entry->type, "U8") != 0)
-        return n;
-    return ends_with(entry->name, "_blocks") ? 2 * n : ends_with(entry->name, "_scales") ? 0 : n;
+    return entry->is_aside ? 0 : n * max_i32(entry->n_packed, 1);
 }
 
 enum status weights_catalog_count(const struct weights_catalog *catalog, int64_t *n,

@@ -6,7 +6,9 @@
 #include "base/status.h"
 #include "core/tensor.h"
 
-enum { CATALOG_TENSORS_MAX = 1 << 16, CATALOG_NAME_BYTES = 128, CATALOG_DIMS = 4 };
+enum { CATALOG_TENSORS_MAX = 1 << 18, CATALOG_NAME_BYTES = 128, CATALOG_DIMS = 4 };
+
+struct weights_quantization; /* weights/hf_quantized.h */
 
 struct weights_entry {
     const char *name;           /* clean text, zero-terminated */
@@ -15,8 +17,11 @@ struct weights_entry {
     int32_t n_dims;             /* 0 (a scalar) to 4 */
     int64_t dims[CATALOG_DIMS]; /* innermost first, each >= 1, unused ones 1; product < 2^62 */
     const unsigned char *data;
-    uint64_t n_bytes; /* all inside the file; 0 when dtype is DTYPE_N, unless it is bytes */
+    uint64_t n_bytes; /* all inside the file; of GGUF's types that are not supported, 0 */
     bool is_used;     /* some role uses it */
+    bool is_aside;    /* scales and the like, which hold no parameters */
+    bool is_void;     /* as if the file did not have it: weights_catalog_find finds it no more */
+    int32_t n_packed; /* parameters in one element; 0: it is one */
 };
 
 struct weights_catalog {
@@ -26,6 +31,7 @@ struct weights_catalog {
     int32_t n, capacity;
     struct map by_name; /* hash of the name to index; made by seal */
     bool is_sealed;
+    const struct weights_quantization *quantization; /* NULL: none; borrowed */
 };
 
 void weights_catalog_init(struct weights_catalog *catalog, struct pile *pile, const char *label);

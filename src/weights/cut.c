@@ -11,10 +11,10 @@ struct tensor weights_cut(const struct tensor *whole, bool is_vector, int64_t fi
         data += first * dtype_info(whole->dtype)->block_bytes;
         if (is_vector)
             part.row_bytes = dtype_row_bytes(whole->dtype, n);
+    } else if (whole->apart != NULL) {
+        part.apart_row += first * whole->apart_step;
     } else {
         data += first * whole->row_bytes;
-        if (whole->scales != NULL)
-            part.scales += first * whole->scale_row_bytes;
     }
     if (is_vector)
         part.n_columns = (int32_t)n;
@@ -99,16 +99,17 @@ struct tensor weights_cut_each_second(const struct tensor *whole, int32_t first,
 struct tensor weights_cut_alternate(const struct tensor *whole, int part)
 {
     struct tensor half = *whole;
-    int64_t step = whole->is_transposed ? dtype_info(whole->dtype)->block_bytes : whole->row_bytes;
-    half.data = (const unsigned char *)whole->data + part * step;
     half.n_rows = whole->n_rows / 2;
     half.is_alternate = whole->is_transposed;
-    if (whole->is_transposed)
+    if (whole->apart != NULL) {
+        half.apart_row += part * whole->apart_step;
+        half.apart_step *= 2;
         return half;
-    half.row_bytes *= 2;
-    if (whole->scales != NULL)
-        half.scales += part * whole->scale_row_bytes;
-    half.scale_row_bytes *= 2;
+    }
+    int64_t step = whole->is_transposed ? dtype_info(whole->dtype)->block_bytes : whole->row_bytes;
+    half.data = (const unsigned char *)whole->data + part * step;
+    if (!whole->is_transposed)
+        half.row_bytes *= 2;
     return half;
 }
 

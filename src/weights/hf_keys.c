@@ -2,6 +2,7 @@
  * that are loaded here, those of related families that change the mathematics, and those that
  * quantizers write. tools/model_keys.py compares the rows with the library. */
 #include "weights/hf_keys.h"
+#include "weights/hf_quantized.h"
 #include <string.h>
 
 #define READ  WEIGHTS_READ
@@ -356,30 +357,10 @@ static bool is_allowed(const struct weights_json_node *value, const char *only)
     }
 }
 
-/* Refuses a quantized checkpoint. The fault names its method, since each method needs other
- * tools. */
-static enum status check_quantized(const struct weights_json_from *config, const char *key,
-                                   const char *family)
-{
-    const struct weights_json_node *quantized = weights_json_find(config->object, key);
-    const struct weights_json_node *method = weights_json_find(quantized, "quant_method");
-    char text[96] = "no quant_method";
-    bool is_mxfp4 = strcmp(family, "gpt_oss") == 0 && weights_json_is_text(method, "mxfp4");
-    if (quantized == NULL || is_mxfp4)
-        return STATUS_OK;
-    if (method != NULL)
-        weights_json_print(method, text, sizeof(text));
-    return fault_set(config->fault, STATUS_UNSUPPORTED,
-                     "config.json: %s asks for quantized weights (%s), which are not supported: "
-                     "take the checkpoint in F16 or BF16, or a GGUF file",
-                     key, text);
-}
-
 enum status weights_hf_keys_check(const struct weights_json_from *config, const char *family)
 {
-    enum status status = check_quantized(config, "quantization_config", family);
-    if (status == STATUS_OK)
-        status = check_quantized(config, "compression_config", family);
+    struct weights_quantization quantization;
+    enum status status = weights_hf_quantized(config, family, &quantization);
     if (status != STATUS_OK)
         return status;
     for (const struct weights_key *row = rows; row->name != NULL; row++) {

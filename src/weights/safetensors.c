@@ -19,14 +19,17 @@
 #define INDEX_BYTES_MAX ((size_t)64 << 20)
 #define PATH_BYTES_MAX  4096
 
+/* DTYPE_N: elements of these types, of n_bytes, are read as parts of quantized matrices at most. */
 static const struct {
     const char *name;
     enum dtype dtype;
+    int32_t n_bytes;
 } types[] = {
-    { "F32", DTYPE_F32 }, { "F16", DTYPE_F16 },   { "BF16", DTYPE_BF16 }, { "F64", DTYPE_N },
-    { "I64", DTYPE_N },   { "I32", DTYPE_N },     { "I16", DTYPE_N },     { "I8", DTYPE_N },
-    { "U64", DTYPE_N },   { "U32", DTYPE_N },     { "U16", DTYPE_N },     { "U8", DTYPE_N },
-    { "BOOL", DTYPE_N },  { "F8_E4M3", DTYPE_N }, { "F8_E5M2", DTYPE_N },
+    { "F32", DTYPE_F32, 4 }, { "F16", DTYPE_F16, 2 },   { "BF16", DTYPE_BF16, 2 },
+    { "F64", DTYPE_N, 8 },   { "I64", DTYPE_N, 8 },     { "I32", DTYPE_N, 4 },
+    { "I16", DTYPE_N, 2 },   { "I8", DTYPE_N, 1 },      { "U64", DTYPE_N, 8 },
+    { "U32", DTYPE_N, 4 },   { "U16", DTYPE_N, 2 },     { "U8", DTYPE_N, 1 },
+    { "BOOL", DTYPE_N, 1 },  { "F8_E4M3", DTYPE_N, 1 }, { "F8_E5M2", DTYPE_N, 1 },
 };
 
 /* One part of the set while it is read. */
@@ -60,28 +63,20 @@ static enum status read_shape(const struct part *part, const struct weights_json
 }
 
 static enum status read_type(const struct part *part, const struct weights_json_node *tensor,
-                             struct weights_entry *entry)
+                             struct weights_entry *entry, int32_t *n_bytes)
 {
     const struct weights_json_node *dtype = weights_json_find(tensor, "dtype");
     if (dtype == NULL || dtype->kind != WEIGHTS_JSON_TEXT)
         return refuse(part, tensor->key, "dtype isn't a text");
     entry->dtype = DTYPE_N;
     entry->type = "an unknown type";
+    *n_bytes = 0;
     for (size_t i = 0; i < COUNT_OF(types); i++)
         if (strcmp(types[i].name, dtype->text) == 0) {
             entry->dtype = types[i].dtype;
             entry->type = types[i].name;
+            *n_bytes = types[i].n_bytes;
         }
-    return STATUS_OK;
-}
-
-/* Checks the size of bytes, which a quantized tensor may be made of. */
-static enum status read_bytes(const struct part *part, struct weights_entry *entry, int64_t n_bytes)
-{
-    int64_t n = entry->dims[0] * entry->dims[1] * entry->dims[2] * entry->dims[3];
-    if (n != n_bytes)
-        return refuse(part, entry->name, "data_offsets don't agree with shape and dtype");
-    entry->n_bytes = (uint64_t)n_bytes;
     return STATUS_OK;
 }
 
@@ -89,9 +84,10 @@ static enum status read_tensor(const struct part *part, const struct weights_jso
 {
     struct weights_entry entry = { .name = tensor->key };
     int64_t begin = -1, end = -1;
+    int32_t n_bytes = 0; /* of an element; 0: unknown */
     enum status status = read_shape(part, tensor, &entry);
     if (status == STATUS_OK)
-        status = read_type(part, tensor, &entry);
+        status = read_type(part, tensor, &entry, &n_bytes);
     if (status != STATUS_OK)
         return status;
     const struct weights_json_node *offsets = weights_json_find(tensor, "data_offsets");
@@ -104,12 +100,15 @@ static enum status read_tensor(const struct part *part, const struct weights_jso
     entry.data = part->data + begin;
     struct weights_catalog *catalog = &part->set->catalog;
     status = weights_catalog_add(catalog, entry, tensor->key_bytes, part->fault);
-    if (status == STATUS_OK && strcmp(entry.type, "U8") == 0)
-        return read_bytes(part, &catalog->at[catalog->n - 1], end - begin);
-    if (status != STATUS_OK || entry.dtype == DTYPE_N)
+    if (status != STATUS_OK || n_bytes == 0)
         return status;
-    if (catalog->at[catalog->n - 1].n_bytes != (uint64_t)(end - begin))
+    struct weights_entry *added = &catalog->at[catalog->n - 1];
+    int64_t n = added->dims[0] * added->dims[1] * added->dims[2] * added->dims[3];
+    if (n > (end - begin) / n_bytes || n * n_bytes != end - begin)
         return refuse(part, tensor->key, "data_offsets don't agree with shape and dtype");
+    added->n_bytes = (uint64_t)(end - begin);
+    if (entry.dtype == DTYPE_N)
+        return STATUS_OK;
     if (begin % dtype_info(entry.dtype)->block_bytes != 0)
         return refuse(part, tensor->key, "data_offsets aren't a multiple of an element");
     return STATUS_OK;

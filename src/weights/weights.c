@@ -1,5 +1,6 @@
 /* The interface: opens the model at a path and provides its data until it is closed. */
 #include "weights/weights.h"
+#include "weights/apart.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -34,6 +35,7 @@ struct weights {
     struct model_weights model;
     struct weights_card card;
     struct weights_unknown unknown;
+    struct weights_quantization quantization; /* if is_hf */
 };
 
 static const struct weights_catalog *catalog_of(const struct weights *weights)
@@ -80,14 +82,21 @@ static enum status bind_hf(struct weights *weights, const char *path,
                            const struct weights_architecture *architecture, struct fault *fault)
 {
     const struct weights_json_node *config = core->config;
-    enum status status = weights_safetensors_open(&weights->set, path, fault);
+    const struct weights_json_from from = { config, "config.json", fault };
+    enum status status = weights_hf_quantized(&from, architecture->hf_name, &weights->quantization);
+    if (status == STATUS_OK)
+        status = weights_safetensors_open(&weights->set, path, fault);
+    weights->set.catalog.quantization = &weights->quantization;
+    if (status == STATUS_OK)
+        weights_apart_begin(&weights->set.catalog);
     if (status == STATUS_OK)
         weights_hf_core_skip(core, &weights->set.catalog);
     if (status == STATUS_OK)
         status = bind(weights, architecture, fault);
     if (status == STATUS_OK)
+        status = weights_apart_check(&weights->set.catalog, fault);
+    if (status == STATUS_OK)
         status = weights_catalog_count(&weights->set.catalog, &weights->spec.n_parameters, fault);
-    struct weights_json_from from = { config, "config.json", fault };
     if (status == STATUS_OK)
         weights_hf_keys_unknown(config, architecture->hf_name, &weights->set.pile,
                                 &weights->unknown);
@@ -320,7 +329,12 @@ static uint64_t hash_spec(const struct weights *weights, uint64_t hash)
 
 uint64_t weights_hash(const struct weights *weights)
 {
-    return hash_spec(weights, 0) + weights_catalog_hash(catalog_of(weights));
+    uint64_t hash = hash_spec(weights, 0);
+    const struct weights_quantization *q = &weights->quantization;
+    const int32_t quantized[] = { (int32_t)q->method, q->zero_added };
+    if (q->method > WEIGHTS_MXFP4)
+        hash = hash_fast(quantized, sizeof(quantized), hash).low;
+    return hash + weights_catalog_hash(catalog_of(weights));
 }
 
 static uint64_t stamp_of(const struct file_map *maps, uint32_t n)
@@ -374,17 +388,19 @@ static void drop_bytes(const struct weights *weights, const void *data, size_t n
  * may read them again. */
 void weights_drop(const struct weights *weights, const struct tensor *tensor)
 {
-    bool is_apart = tensor->scales != NULL, is_pair = is_apart || tensor->is_alternate;
     int64_t n_stored = tensor->is_transposed ? tensor->n_columns : tensor->n_rows;
     int64_t row =
         dtype_row_bytes(tensor->dtype, tensor->is_transposed ? tensor->n_rows : tensor->n_columns);
-    if (is_apart)
-        row = tensor->n_columns / 2; /* MXFP4's bytes without the scales */
-    if (tensor->data == NULL || n_stored < 1 ||
-        (row != tensor->row_bytes && !(is_pair && 2 * row == tensor->row_bytes)))
+    if (tensor->data == NULL || n_stored < 1)
+        return;
+    if (tensor->apart != NULL) {
+        struct weights_apart_piece pieces[2];
+        int n = weights_apart_pieces(tensor, pieces);
+        for (int i = 0; i < n; i++)
+            drop_bytes(weights, pieces[i].at, pieces[i].n_bytes);
+        return;
+    }
+    if (row != tensor->row_bytes && !(tensor->is_alternate && 2 * row == tensor->row_bytes))
         return; /* some columns of each row: it shares its pages */
     drop_bytes(weights, tensor->data, (size_t)((n_stored - 1) * tensor->row_bytes + row));
-    if (is_apart)
-        drop_bytes(weights, tensor->scales,
-                   (size_t)((n_stored - 1) * tensor->scale_row_bytes + tensor->n_columns / 32));
 }

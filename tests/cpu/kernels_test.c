@@ -27,6 +27,16 @@ static void fill_panels(enum dtype dtype, unsigned char *p, size_t n_bytes, stru
 {
     for (size_t i = 0; i < n_bytes; i++)
         p[i] = (unsigned char)rng_u64(rng);
+    if (dtype == DTYPE_F8_E4M3) {
+        for (size_t i = 0; i < n_bytes; i++)
+            p[i] = f8_is_nan(p[i]) ? 0 : p[i];
+        for (size_t i = 0; i < n_bytes; i += CPU_F8_BYTES)
+            for (size_t o = 0; o < CPU_PANEL; o++) {
+                float scale = (float)rng_normal(rng);
+                memcpy(p + i + sizeof(scale) * o, &scale, sizeof(scale));
+            }
+        return;
+    }
     if (!dtype_info(dtype)->is_integer) {
         for (size_t i = 0; i < n_bytes; i += dtype == DTYPE_F32 ? 4 : 2) {
             float value = (float)rng_normal(rng);
@@ -47,6 +57,8 @@ static void fill_panels(enum dtype dtype, unsigned char *p, size_t n_bytes, stru
 
 static size_t panel_bytes(enum dtype dtype)
 {
+    if (dtype == DTYPE_F8_E4M3)
+        return COLUMNS / CPU_F8_UNIT * CPU_F8_BYTES;
     if (!dtype_info(dtype)->is_integer)
         return COLUMNS * 16 * (size_t)dtype_info(dtype)->block_bytes;
     struct cpu_form form = cpu_pack_form(dtype);

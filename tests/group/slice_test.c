@@ -79,20 +79,44 @@ static void test_transposed(void **state)
         }
 }
 
-/* MXFP4 with its scales apart from its values. */
-static void test_scales_apart(void **state)
+/* Each layout of values and scales that lie apart. */
+static void test_parts_apart(void **state)
 {
-    static unsigned char bytes[ROWS * COLUMNS / 2], scales[ROWS * COLUMNS / 32];
+    static const struct {
+        enum tensor_layout layout;
+        int32_t n_bits;
+        bool has_zeros;
+        enum dtype dtype;
+    } rows[] = {
+        { TENSOR_MXFP4, 4, false, DTYPE_MXFP4 }, { TENSOR_GPTQ, 4, true, DTYPE_Q5_0 },
+        { TENSOR_AWQ, 4, true, DTYPE_Q5_0 },     { TENSOR_PACKED, 4, false, DTYPE_Q4_0 },
+        { TENSOR_BYTES, 8, false, DTYPE_Q8_0 },  { TENSOR_F8, 8, false, DTYPE_F8_E4M3 },
+    };
+    static unsigned char bytes[ROWS * COLUMNS], scales[ROWS * COLUMNS / 8], zeros[ROWS * COLUMNS];
     (void)state;
     fill(bytes, sizeof bytes);
     fill(scales, sizeof scales);
-    for (enum tensor_split_kind kind = TENSOR_ROWS; kind <= TENSOR_COLUMNS; kind++) {
-        struct tensor tensor = tensor_of(DTYPE_MXFP4, bytes);
-        tensor.row_bytes = COLUMNS / 2;
-        tensor.scales = scales;
-        tensor.scale_row_bytes = COLUMNS / 32;
-        tensor.split = (struct tensor_split){ .kind = (uint8_t)kind, .unit = 32 };
-        check_parts(&tensor, 3);
+    fill(zeros, sizeof zeros);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const struct tensor_apart apart = { .layout = rows[i].layout,
+                                            .n_bits = rows[i].n_bits,
+                                            .n_rows = ROWS,
+                                            .n_columns = COLUMNS,
+                                            .row_group = rows[i].layout == TENSOR_F8 ? 16 : 1,
+                                            .group = rows[i].layout == TENSOR_F8 ? 128 : 64,
+                                            .scale_dtype = DTYPE_F16,
+                                            .values = bytes,
+                                            .scales = scales,
+                                            .zeros = rows[i].has_zeros ? zeros : NULL };
+        for (enum tensor_split_kind kind = TENSOR_ROWS; kind <= TENSOR_COLUMNS; kind++) {
+            struct tensor tensor = tensor_of(rows[i].dtype, bytes);
+            tensor.apart = &apart;
+            tensor.apart_step = 1;
+            tensor.split = (struct tensor_split){ .kind = (uint8_t)kind, .unit = 128 };
+            if (kind == TENSOR_ROWS)
+                tensor.split.unit = 5;
+            check_parts(&tensor, 3);
+        }
     }
 }
 
@@ -120,7 +144,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_types),
                                         cmocka_unit_test(test_transposed),
-                                        cmocka_unit_test(test_scales_apart),
+                                        cmocka_unit_test(test_parts_apart),
                                         cmocka_unit_test(test_vectors_and_ranks) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -162,7 +162,7 @@ static void list_samples(void)
     for (int dtype = 0; dtype < DTYPE_N; dtype++) {
         add_sample(&llama, (enum dtype)dtype, 4, 17, 3);
         add_sample(&experts, (enum dtype)dtype, 4, 19, 3)->options.is_scaled_to_one = dtype % 2;
-        if (!dtype_info((enum dtype)dtype)->is_integer)
+        if (dtype_info((enum dtype)dtype)->n_block == 1)
             add_sample(&gpt2, (enum dtype)dtype, 3, 29, 3);
         else if (dtype % 3 == 0)
             add_sample(&mixture, (enum dtype)dtype, 2, 13, 2);

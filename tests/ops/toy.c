@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/rng.h"
+#include "compute/quant.h"
 #include <string.h>
 
 enum { X, N, Q, K, V, A, G, U, LAST, LAST_N, ROUTER, SHARE, E, EG, EU, ED, LQ, LV };
@@ -55,6 +56,20 @@ static void fill_integers(enum dtype dtype, unsigned char *data, int64_t n_block
     }
 }
 
+/* Scales that make a row of a few hundred products about 1, and no NaN. */
+static void fill_f8(unsigned char *data, int64_t n_blocks, struct rng *rng)
+{
+    for (int64_t i = 0; i < n_blocks; i++) {
+        float scale = (float)(0.0004 * (0.2 + rng_unit(rng)));
+        memcpy(data, &scale, sizeof(scale));
+        data += sizeof(scale);
+        for (int j = 0; j < 128; j++, data++) {
+            *data = (unsigned char)rng_u64(rng);
+            *data = f8_is_nan(*data) ? 0 : *data;
+        }
+    }
+}
+
 static void fill_floats(enum dtype dtype, unsigned char *data, int64_t n, double size,
                         struct rng *rng)
 {
@@ -77,7 +92,9 @@ struct tensor toy_tensor(enum dtype dtype, int32_t n_rows, int32_t n_columns, ui
     CHECK(tensor.row_bytes > 0);
     unsigned char *data = mem_take((size_t)(tensor.row_bytes * n_rows));
     int64_t n = (int64_t)n_rows * n_columns;
-    if (dtype_info(dtype)->is_integer)
+    if (dtype == DTYPE_F8_E4M3)
+        fill_f8(data, n / dtype_info(dtype)->n_block, &rng);
+    else if (dtype_info(dtype)->is_integer)
         fill_integers(dtype, data, n / dtype_info(dtype)->n_block, &rng);
     else
         fill_floats(dtype, data, n, n_rows == 1 ? 1.0 : 1.0 / num_sqrt(n_columns), &rng);
@@ -90,7 +107,7 @@ static int32_t add_tensor(struct toy *toy, enum dtype dtype, int32_t n_rows, int
     CHECK(toy->n_tensors < TOY_WEIGHTS_MAX);
     uint64_t seed = toy->seed * 1000 + (uint64_t)toy->n_tensors;
     struct tensor tensor = toy_tensor(dtype, n_rows, n_columns, seed);
-    if (toy->options.is_transposed && n_rows > 1 && !dtype_info(dtype)->is_integer) {
+    if (toy->options.is_transposed && n_rows > 1 && dtype_info(dtype)->n_block == 1) {
         /* The same bytes read the other way round are another random matrix. */
         tensor.is_transposed = true;
         tensor.row_bytes = dtype_row_bytes(dtype, n_rows);

@@ -89,6 +89,7 @@ static void types_have_their_peaks(void **state)
     (void)state;
     assert_int_equal(roofline_work_peak_of(DTYPE_F32), CPU_LIMIT_FLOAT);
     assert_int_equal(roofline_work_peak_of(DTYPE_BF16), CPU_LIMIT_HALF);
+    assert_int_equal(roofline_work_peak_of(DTYPE_F8_E4M3), CPU_LIMIT_FLOAT);
     assert_int_equal(roofline_work_peak_of(DTYPE_Q8_0), CPU_LIMIT_INT8);
     assert_int_equal(roofline_work_peak_of(DTYPE_Q6_K), CPU_LIMIT_INT8);
     assert_int_equal(roofline_work_peak_of(DTYPE_Q4_0), CPU_LIMIT_INT8_SHORT);

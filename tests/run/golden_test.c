@@ -16,6 +16,11 @@
 #include <jansson.h>
 #include <math.h>
 
+#define QUANTIZED(name, ...)                                                                       \
+    {                                                                                              \
+        "quantized_" name, "quantized_" name, "quantized_" name "/expected.json", __VA_ARGS__      \
+    }
+
 static const struct golden {
     const char *name, *path, *expected;
     double error_max; /* of max |difference| / max |logit| */
@@ -108,6 +113,16 @@ static const struct golden {
     { "gguf_gemma3", "gguf/gemma3.gguf", "gguf/gemma3.expected.json", 0.06, 0 },
     { "gguf_gpt2", "gguf/gpt2.gguf", "gguf/gpt2.expected.json", 0.06, 0 },
     { "gguf_chatglm", "gguf/chatglm.gguf", "gguf/chatglm.expected.json", 0.06, 0 },
+    QUANTIZED("fp8_block", 1e-4, 64, false, "F8_E4M3"),
+    QUANTIZED("fp8_channel", 1e-4, 64, false, "F8_E4M3"),
+    QUANTIZED("fp8_tensor", 1e-4, 64, true),
+    QUANTIZED("gptq", 0.06, 0),
+    QUANTIZED("gptq_v2", 0.06, 0),
+    QUANTIZED("gptq_8", 0.06, 0),
+    QUANTIZED("awq", 0.06, 0),
+    QUANTIZED("packed", 0.06, 0),
+    QUANTIZED("packed_zeros", 0.06, 0),
+    QUANTIZED("bytes", 0.06, 0),
     { "q8_0", "gguf/q8_0.gguf", "gguf/q8_0.expected.json", 0.06, 0 },
     { "q4_0", "gguf/q4_0.gguf", "gguf/q4_0.expected.json", 0.06, 0 },
     { "q4_1", "gguf/q4_1.gguf", "gguf/q4_1.expected.json", 0.06, 0 },

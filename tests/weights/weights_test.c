@@ -110,7 +110,7 @@ static void opens_golden_directories(void **state)
 static void opens_golden_types(void **state)
 {
     (void)state;
-    for (int dtype = 0; dtype < DTYPE_N; dtype++) {
+    for (int dtype = 0; dtype < DTYPE_F8_E4M3; dtype++) { /* those of GGUF */
         char name[64];
         snprintf(name, sizeof(name), "gguf/%s.gguf", dtype_info((enum dtype)dtype)->name);
         for (char *c = name; *c != '\0'; c++)

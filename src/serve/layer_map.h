@@ -9,10 +9,10 @@
 #include "core/device.h"
 #include "place/layers.h"
 
-/* The step that is timed: so many requests, each with a context as expected (or less). */
+/* The step that is timed: this many requests, each with a context as expected (or less). */
 enum { SERVE_LAYER_MAP_BATCH = 8 };
 
-/* What is known of the devices and the model before the layers are put anywhere. */
+/* The facts about the devices and the model before the layers are put anywhere. */
 struct serve_layer_map {
     int32_t n_devices, n_layers;
     const char *names[DEVICE_RANKS_MAX];

@@ -213,7 +213,7 @@ static enum status take_row(const struct finder *f, const struct weights_name *r
     char name[CATALOG_NAME_BYTES];
     if (!parts_of(row, &target))
         return STATUS_OK;
-    weights_bind_name(row, f->naming.prefix, layer, name);
+    weights_names_print(row->pattern, f->naming.prefix, layer, 0, name);
     size_t n = strlen(name), n_end = strlen(".weight");
     if (n <= n_end || strcmp(name + n - n_end, ".weight") != 0)
         return STATUS_OK;
@@ -231,7 +231,7 @@ static enum status take_row(const struct finder *f, const struct weights_name *r
         const char *prefix = f->naming.prefixes[i];
         if (prefix == NULL || strcmp(prefix, f->naming.prefix) == 0)
             continue;
-        weights_bind_name(row, prefix, layer, other);
+        weights_names_print(row->pattern, prefix, layer, 0, other);
         other[strlen(other) - n_end] = '\0';
         target.module = other;
         if (strcmp(other, name) != 0)

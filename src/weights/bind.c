@@ -228,11 +228,6 @@ static const char *find_prefix(const struct weights_names *names,
     return names->prefixes[0];
 }
 
-void weights_bind_name(const struct weights_name *row, const char *prefix, int layer, char *name)
-{
-    weights_names_print(row->pattern, prefix, layer, 0, name);
-}
-
 const char *weights_bind_prefix(const struct weights_architecture *architecture, bool is_hf,
                                 const struct weights_catalog *catalog)
 {
@@ -374,11 +369,6 @@ static enum status place_stacked(struct binder *b, const struct weights_entry *e
                          entry->name, entry->type);
     place_experts(b, &whole, row, owner);
     return STATUS_OK;
-}
-
-static bool is_latent_role(uint8_t role)
-{
-    return role == WEIGHTS_KV_B || role == WEIGHTS_K_B || role == WEIGHTS_V_B;
 }
 
 /* Places the matrices of latent attention that each head has. */
@@ -570,8 +560,8 @@ static enum status check_once(struct binder *b, const char *name, uint8_t role, 
         first = fused[i].role == role ? fused[i].parts[0] : first;
     const struct latent_weights *latents = b->model->layers[owner.layer].latents;
     if (role == WEIGHTS_TYPE_EMBEDDING ||
-        (is_latent_role(role) ? !weights_bind_latent_is_there((enum weights_role)role, latents)
-                              : place_of(b, first, owner)->data == NULL))
+        (weights_bind_latent_has(role) ? !weights_bind_latent_is_there(role, latents)
+                                       : place_of(b, first, owner)->data == NULL))
         return STATUS_OK;
     return fault_set(b->fault, STATUS_UNSUPPORTED,
                      "%s: tensor %s has weights that another tensor has too; remove one of the two",
@@ -615,7 +605,7 @@ static enum status bind_row(struct binder *b, const struct weights_name *row, st
     bool has_heads = row->role == WEIGHTS_K_B || row->role == WEIGHTS_V_B;
     int32_t n_stacked = is_stacked ? b->spec->experts.n_experts : has_heads ? b->spec->n_heads : 1;
     status = check_shape(b, entry, row, n_stacked);
-    if (status == STATUS_OK && is_latent_role(row->role))
+    if (status == STATUS_OK && weights_bind_latent_has(row->role))
         return place_latents(b, entry, row->role, owner.layer);
     if (status == STATUS_OK && row->role >= WEIGHTS_EXPERT_GATE && owner.expert > 0)
         status = check_alike(b, name, entry->dtype, row->role, owner.layer);

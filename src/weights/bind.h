@@ -10,8 +10,6 @@
 enum status weights_bind(const struct weights_architecture *architecture, bool is_hf,
                          const struct model_spec *spec, struct weights_catalog *catalog,
                          struct model_weights *model, struct fault *fault) MUST_USE;
-/* Writes the name of a layer's tensor (CATALOG_NAME_BYTES) by a row of the tables. */
-void weights_bind_name(const struct weights_name *row, const char *prefix, int layer, char *name);
 /* Returns the prefix that names in this catalog begin with. */
 const char *weights_bind_prefix(const struct weights_architecture *architecture, bool is_hf,
                                 const struct weights_catalog *catalog);

@@ -3,7 +3,12 @@
 #include "weights/bind_latent.h"
 #include "weights/cut.h"
 
-bool weights_bind_latent_is_there(enum weights_role role, const struct latent_weights *latents)
+bool weights_bind_latent_has(uint8_t role)
+{
+    return role == WEIGHTS_KV_B || role == WEIGHTS_K_B || role == WEIGHTS_V_B;
+}
+
+bool weights_bind_latent_is_there(uint8_t role, const struct latent_weights *latents)
 {
     return (role != WEIGHTS_V_B && latents[0].key.data != NULL) ||
            (role != WEIGHTS_K_B && latents[0].value.data != NULL);

@@ -3,8 +3,10 @@
 #include "core/model_weights.h"
 #include "weights/name.h"
 
+/* Returns whether the role is that of a matrix of each head. */
+bool weights_bind_latent_has(uint8_t role);
 /* Returns whether heads have matrices of this role already. */
-bool weights_bind_latent_is_there(enum weights_role role, const struct latent_weights *latents);
+bool weights_bind_latent_is_there(uint8_t role, const struct latent_weights *latents);
 /* Places views of a tensor of all heads. WEIGHTS_KV_B has rows of keys and of values for each head
  * and must be of floats; WEIGHTS_K_B and WEIGHTS_V_B have one of the two. */
 void weights_bind_latent(const struct model_spec *spec, const struct tensor *whole,

@@ -72,7 +72,8 @@ static void config_check_knows_devices(void **state)
 {
     (void)state;
     check("devices: [cpu, auto]\n", "devices: auto stands alone, since it takes all GPUs");
-    check("devices: [gpu]\n", "device gpu: expected cpu, cpu: and cores, as in cpu:0-1, or cuda:0");
+    check("devices: [gpu]\n", "device gpu: expected cpu, cpu: and cores, as in cpu:0-1, cuda:0, or "
+                              "a group, as in group(cpu:0,cpu:1)");
     check("devices: [\"cpu:0\", \"cpu:0\"]\n", "device cpu:0 is listed twice");
     check("models: {a: {path: x, devices: [\"cpu:0\"]}}\n",
           "model a: cpu:0 is not one of the devices of this server");

@@ -278,7 +278,7 @@ static struct compute_device *open_group(int n_ranks)
  * few columns is less than a block of their type. */
 static bool may_be_refused(const struct golden *golden, int n_ranks)
 {
-    static const char *const wide[] = { "_k", "iq4_xs", "tq", "gpt_oss_mxfp4" };
+    static const char *const wide[] = { "_k", "iq4_xs", "tq", "gpt_oss_mxfp4", "fp8" };
     if (strstr(golden->name, "olmo") != NULL || strstr(golden->name, "deepseek") != NULL)
         return true;
     for (size_t i = 0; i < COUNT_OF(wide); i++)

@@ -231,6 +231,7 @@ def a_proxy_speaks_for_its_clients():
             for _ in range(4):
                 for client in slow:
                     client.feed(MIB)
+            until(lambda: held(server) > 40 * MIB)  # it has read what they sent
             large, larger = (json.dumps(body("x [n=2]", pad="p" * n * MIB)).encode() for n in (3, 15))
             for of in (b"192.0.2.1", b"6.6.6.6, 192.0.2.1"):
                 assert Client(server).post(larger, b"X-Forwarded-For: %s\r\n" % of) in (0, 503)

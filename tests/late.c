@@ -431,6 +431,7 @@ struct compute_device *late_open(struct compute_device *inner, uint64_t seed)
         .has_row_classes = inner->has_row_classes,
         .has_experts = inner->has_experts,
         .has_vectors = inner->has_vectors,
+        .has_adapters = inner->has_adapters,
         .n_lanes = inner->n_lanes,
         .memory_open = memory_open,
         .memory_copy = memory_copy,

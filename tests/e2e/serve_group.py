@@ -78,7 +78,7 @@ def preempted_and_swapped_requests_go_on(shoal, models):
     with Shoal(shoal, *GROUP, models={"tale": paths(models)["tale"]}) as server:
         expected = [answer(server, body) for body in bodies]
     for more in ((), ("--swap-bytes", "64MiB")):
-        with Shoal(shoal, *GROUP, "--kv-bytes", "640KiB", *more, models={"tale": paths(models)["tale"]}) as server:
+        with Shoal(shoal, *GROUP, "--kv-bytes", "384KiB", *more, models={"tale": paths(models)["tale"]}) as server:
             later = [Later(answer, server, body) for body in bodies]
             assert [each.result() for each in later] == expected
             preempted = sum(p["preempted"] for m in server.state()["data"] for p in m["engines"])

@@ -297,6 +297,7 @@ struct compute_device *recode_open(struct compute_device *inner, enum dtype dtyp
         .n_ranks = inner->n_ranks,
         .has_experts = inner->has_experts,
         .has_vectors = inner->has_vectors,
+        .has_adapters = inner->has_adapters,
         .n_lanes = 1,
         .lanes = { inner->lanes[0] },
         .memory_open = memory_open,

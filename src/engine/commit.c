@@ -244,7 +244,7 @@ static void observe(struct engine *e, const struct engine_flight *flight, int64_
     double whole = (double)perf_step_ps(&service->perf, &flight->load);
     if (there > 0)
         ps = (int64_t)((double)ps * (whole / there));
-    refit_observe(&e->stats[s].refit, &service->perf, &flight->load, ps);
+    perf_refit_observe(&e->stats[s].refit, &service->perf, &flight->load, ps);
 }
 
 static void write_trace(const struct engine *e, const struct engine_flight *flight,

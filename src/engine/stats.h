@@ -15,7 +15,7 @@ struct engine_stats { /* of one service */
     double solo_ns, solo_variance, n_prompt, n_output;
     int64_t n_arrived_tick;
     double rate_per_s;
-    struct refit refit; /* of its model: what its batches took */
+    struct perf_refit refit; /* of its model: what its batches took */
 };
 
 void engine_stats_init(struct engine *engine, int service, const struct perf *perf);

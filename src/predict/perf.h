@@ -107,6 +107,6 @@ double perf_within(const struct perf *perf, const struct perf_sample *samples, i
  * none. */
 void perf_errors_of(const struct perf *perf, const struct perf_sample *samples, int n_samples,
                     bool is_prefill, struct perf_errors *out);
-/* Corrects the scales online by one measured batch (factor 0.05). Engines call refit_observe,
+/* Corrects the scales online by one measured batch (factor 0.05). Engines call perf_refit_observe,
  * which refits the coefficients too. */
 void perf_observe(struct perf *perf, const struct perf_load *load, int64_t measured_ps);

@@ -47,7 +47,7 @@ static double value_of(double m[N][N], const double y[N], const double x[N])
 /* Fits the line again: c has its previous coefficients, and gets the new ones. All columns are
  * measured in their own root mean square, so that times in picoseconds and contexts of thousands
  * of tokens meet as numbers of one size. Every set of columns that may be above zero is tried. */
-static void fit(const struct refit_line *line, double c[N])
+static void fit(const struct perf_refit_line *line, double c[N])
 {
     double size[N], m[N][N], y[N], best[N] = { 0 }, best_value = 0;
     for (int i = 0; i < N; i++)
@@ -71,9 +71,9 @@ static void fit(const struct refit_line *line, double c[N])
         c[i] = best[i] / size[i];
 }
 
-static void add(struct refit_line *line, const double x[N], double y, double ratio)
+static void add(struct perf_refit_line *line, const double x[N], double y, double ratio)
 {
-    double keep = 1 - 1.0 / REFIT_MEMORY;
+    double keep = 1 - 1.0 / PERF_REFIT_MEMORY;
     for (int i = 0; i < N; i++) {
         for (int k = 0; k < N; k++)
             line->xx[i][k] = keep * line->xx[i][k] + x[i] / y * (x[k] / y);
@@ -84,11 +84,11 @@ static void add(struct refit_line *line, const double x[N], double y, double rat
 }
 
 /* Returns whether the line is due to be fitted. */
-static bool is_due(struct refit_line *line)
+static bool is_due(struct perf_refit_line *line)
 {
-    if (line->n < REFIT_EVERY)
+    if (line->n < PERF_REFIT_EVERY)
         return false;
-    bool is_off = line->off > REFIT_OFF * line->n;
+    bool is_off = line->off > PERF_REFIT_OFF * line->n;
     line->n = 0;
     line->off = 0;
     return is_off;
@@ -99,7 +99,7 @@ static int64_t rounded(double ps)
     return (int64_t)num_floor((ps < 1e18 ? ps : 1e18) + 0.5);
 }
 
-static void refit_prefill(const struct refit_line *line, struct perf *perf)
+static void refit_prefill(const struct perf_refit_line *line, struct perf *perf)
 {
     double scale = (double)perf->prefill_scale;
     double c[N] = { (double)perf->c1_ps * scale, (double)perf->k1_ps * scale,
@@ -112,7 +112,7 @@ static void refit_prefill(const struct refit_line *line, struct perf *perf)
     perf->prefill_scale = 1;
 }
 
-static void refit_decode(const struct refit *refit, int regime, struct perf *perf)
+static void refit_decode(const struct perf_refit *refit, int regime, struct perf *perf)
 {
     double scale = (double)perf->decode_scale;
     for (int i = 0; i < 2; i++) {
@@ -127,8 +127,8 @@ static void refit_decode(const struct refit *refit, int regime, struct perf *per
     perf->decode_scale = 1;
 }
 
-void refit_observe(struct refit *refit, struct perf *perf, const struct perf_load *load,
-                   int64_t measured_ps)
+void perf_refit_observe(struct perf_refit *refit, struct perf *perf, const struct perf_load *load,
+                        int64_t measured_ps)
 {
     double predicted = (double)perf_step_ps(perf, load);
     if (predicted <= 0 || measured_ps <= 0)

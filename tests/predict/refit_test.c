@@ -28,14 +28,14 @@ static struct perf_load draw_load(struct rng *rng, int kind, int32_t b_least, in
 
 /* Runs n batches on a machine with the coefficients of `truth` and 5% noise. */
 static void serve(struct rng *rng, const struct perf *truth, int kind, int32_t b_most, int n,
-                  struct refit *refit, struct perf *perf)
+                  struct perf_refit *refit, struct perf *perf)
 {
     for (int i = 0; i < n; i++) {
         struct perf_load load = draw_load(rng, kind, 1, b_most);
         double noise = 0.95 + 0.1 * rng_unit(rng);
         int64_t ps = (int64_t)((double)perf_step_ps(truth, &load) * noise);
         if (refit != NULL)
-            refit_observe(refit, perf, &load, ps);
+            perf_refit_observe(refit, perf, &load, ps);
         else
             perf_observe(perf, &load, ps);
     }
@@ -75,7 +75,7 @@ static void a_wrong_shape_is_learned(void **state)
     for (int kind = PROMPTS; kind <= DECODES; kind++) {
         struct rng rng;
         rng_init(&rng, 1, (uint64_t)kind);
-        struct refit refit = { 0 };
+        struct perf_refit refit = { 0 };
         struct perf refitted = belief, scaled = belief;
         serve(&rng, &truth, kind, 60, 600, &refit, &refitted);
         serve(&rng, &truth, kind, 60, 600, NULL, &scaled);
@@ -96,7 +96,7 @@ static void sizes_that_never_came_lead_nowhere(void **state)
     struct perf truth = other_machine();
     struct rng rng;
     rng_init(&rng, 2, 2);
-    struct refit refit = { 0 };
+    struct perf_refit refit = { 0 };
     struct perf refitted = belief, scaled = belief;
     serve(&rng, &truth, DECODES, 2, 3000, &refit, &refitted);
     serve(&rng, &truth, DECODES, 2, 3000, NULL, &scaled);
@@ -112,11 +112,11 @@ static void a_right_belief_stays_to_the_last_bit(void **state)
     (void)state;
     struct rng rng;
     rng_init(&rng, 3, 3);
-    struct refit refit = { 0 };
+    struct perf_refit refit = { 0 };
     struct perf perf = belief;
     for (int i = 0; i < 2000; i++) {
         struct perf_load load = draw_load(&rng, i % 2, 1, 100);
-        refit_observe(&refit, &perf, &load, perf_step_ps(&belief, &load));
+        perf_refit_observe(&refit, &perf, &load, perf_step_ps(&belief, &load));
     }
     assert_memory_equal(&perf, &belief, sizeof(perf));
 }
@@ -127,7 +127,7 @@ static void drift_is_followed(void **state)
     (void)state;
     struct rng rng;
     rng_init(&rng, 4, 4);
-    struct refit refit = { 0 };
+    struct perf_refit refit = { 0 };
     struct perf truth = other_machine(), perf = belief;
     for (int turn = 0; turn < 4; turn++) {
         struct perf now = truth;
@@ -145,12 +145,12 @@ static void hostile_times_stay_in_bounds(void **state)
     (void)state;
     struct rng rng;
     rng_init(&rng, 5, 5);
-    struct refit refit = { 0 };
+    struct perf_refit refit = { 0 };
     struct perf perf = belief;
     static const int64_t times[] = { 0, -1, 1, INT64_MAX, 3600000000000000, 5 };
     for (int i = 0; i < 20000; i++) {
         struct perf_load load = draw_load(&rng, (int)rng_below(&rng, 2), 1, 1000);
-        refit_observe(&refit, &perf, &load, times[rng_below(&rng, 6)]);
+        perf_refit_observe(&refit, &perf, &load, times[rng_below(&rng, 6)]);
         assert_true(coefficients_are_sane(&perf) && perf.decode_scale > 0 &&
                     perf.prefill_scale > 0);
     }

@@ -233,18 +233,15 @@ static void end_or_say(struct engine *e, uint32_t slot)
     engine_queue_end(e, slot, own->end_what, own->end_why);
 }
 
-/* Corrects the model by how fast the batch was. On a part of the device the model is slower by a
- * known factor, so the batch is taken as one of the whole device that is as far off. */
+/* Corrects the model by how fast the batch was, against its expected time on its lane. */
 static void observe(struct engine *e, const struct engine_flight *flight, int64_t ps)
 {
-    uint32_t s = flight->batch.service;
-    struct schedule_service *service = &e->services[s];
-    struct perf lane = schedule_lane_perf(service, &e->lane_shares[flight->batch.lane]);
-    double there = (double)perf_step_ps(&lane, &flight->load);
-    double whole = (double)perf_step_ps(&service->perf, &flight->load);
-    if (there > 0)
-        ps = (int64_t)((double)ps * (whole / there));
-    perf_refit_observe(&e->stats[s].refit, &service->perf, &flight->load, ps);
+    struct schedule_service *service = &e->services[flight->batch.service];
+    struct perf before = schedule_lane_perf(service, &e->lane_shares[flight->batch.lane]);
+    struct perf after = before;
+    perf_observe(&after, &flight->load, ps);
+    service->perf.prefill_scale *= after.prefill_scale / before.prefill_scale;
+    service->perf.decode_scale *= after.decode_scale / before.decode_scale;
 }
 
 static void write_trace(const struct engine *e, const struct engine_flight *flight,

@@ -36,7 +36,6 @@ static void show(struct engine *e, int service)
 void engine_stats_init(struct engine *e, int service, const struct perf *perf)
 {
     e->services[service].perf = *perf;
-    e->stats[service].refit = (struct perf_refit){ 0 };
     show(e, service);
     e->view.n_changes++;
 }

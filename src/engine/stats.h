@@ -1,8 +1,9 @@
 /* Figures of a service that the policies use. Private to this room. */
 #pragma once
-#include "predict/refit.h"
+#include <stdint.h>
 
 struct engine;
+struct perf;
 struct request;
 
 struct engine_stats { /* of one service */
@@ -15,7 +16,6 @@ struct engine_stats { /* of one service */
     double solo_ns, solo_variance, n_prompt, n_output;
     int64_t n_arrived_tick;
     double rate_per_s;
-    struct perf_refit refit; /* of its model: what its batches took */
 };
 
 void engine_stats_init(struct engine *engine, int service, const struct perf *perf);

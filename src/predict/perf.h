@@ -4,10 +4,11 @@
  * Times are integer picoseconds. For a batch that catches up n_new tokens in total over requests
  * whose squared new lengths sum to n_new_squared: prefill = max(floor, c1 + k1 * n_new + q1 *
  * (n_new_squared + 2 * n_new_context) / 1024), so that a prompt's chunks sum to the whole prompt's
- * attention. For a decode batch of b requests with contexts summing to c:
- * decode = c3[r] + c2[r] * b + k2[r] * c, regime r = b >= b_switch. A mixed batch is the larger
- * constant plus both variable parts. The scales of the online correction multiply each coefficient
- * and round it to a whole picosecond, so spans are exact sums of steps under any correction. */
+ * attention. For a decode batch of b requests with contexts summing to c: decode = c3[r] + c2[r] *
+ * b
+ * + k2[r] * c, regime r = b >= b_switch. A mixed batch is the larger constant plus both variable
+ * parts. The online correction scales each coefficient and rounds it to a whole picosecond, so
+ * spans are exact sums of steps under any correction. */
 #pragma once
 #include "core/coefficients.h"
 
@@ -107,6 +108,5 @@ double perf_within(const struct perf *perf, const struct perf_sample *samples, i
  * none. */
 void perf_errors_of(const struct perf *perf, const struct perf_sample *samples, int n_samples,
                     bool is_prefill, struct perf_errors *out);
-/* Corrects the scales online by one measured batch (factor 0.05). Engines call perf_refit_observe,
- * which refits the coefficients too. */
+/* Corrects the model online by one measured batch (factor 0.05). */
 void perf_observe(struct perf *perf, const struct perf_load *load, int64_t measured_ps);

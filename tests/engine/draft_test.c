@@ -102,11 +102,9 @@ static void a_batch_that_fills_the_machine_gets_none(void **state)
     (void)state;
     for (int is_full = 0; is_full < 2; is_full++) {
         struct world *w = open_world(SPECULATION_LOOKUP);
-        struct perf perf = full;
+        w->engine->services[0].perf = full;
         if (!is_full)
-            perf.c3_ps[0] = INT64_C(4000000000);
-        w->engine->services[0].perf = perf;
-        w->fake.perf = &perf;
+            w->engine->services[0].perf.c3_ps[0] = INT64_C(4000000000);
         for (uint32_t i = 0; i < 20; i++)
             ask(w, 2 * i + 1, 0, 0);
         world_finish(w);
@@ -120,16 +118,14 @@ static void drafts_become_fewer_with_load(void **state)
 {
     double each[3];
     static const uint32_t n[] = { 1, 4, 16 };
-    static const struct perf perf = { .c3_ps = { 900000000 },
-                                      .c2_ps = { 150000000 },
-                                      .b_switch = INT32_MAX,
-                                      .prefill_scale = 1,
-                                      .decode_scale = 1 };
     (void)state;
     for (size_t k = 0; k < COUNT_OF(n); k++) {
         struct world *w = open_world(SPECULATION_LOOKUP);
-        w->engine->services[0].perf = perf;
-        w->fake.perf = &perf;
+        w->engine->services[0].perf = (struct perf){ .c3_ps = { 900000000 },
+                                                     .c2_ps = { 150000000 },
+                                                     .b_switch = INT32_MAX,
+                                                     .prefill_scale = 1,
+                                                     .decode_scale = 1 };
         for (uint32_t i = 0; i < n[k]; i++)
             ask(w, 2 * i + 1, 0, 0);
         world_finish(w);

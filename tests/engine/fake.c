@@ -188,11 +188,6 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
     lane->has_lost_kv = false;
     lane->n_rounds = n_rounds;
     lane->begin_ns = *f->clock_ns;
-    if (f->perf != NULL) {
-        CHECK(n_batches == 1);
-        struct perf_load load = engine_exec_load(&batches[0], f->view.requests);
-        f->step_ns = max_i64(perf_step_ps(f->perf, &load) / 1000, 1);
-    }
     for (int i = 0; i < n_batches; i++) {
         CHECK(batches[i].lane == batches[0].lane && batches[i].id != 0);
         lane->batches[i] = batches[i];

@@ -23,9 +23,7 @@ struct fake_lane {
 };
 struct fake {
     const int64_t *clock_ns;
-    int64_t step_ns; /* of one batch of one round */
-    const struct perf
-        *perf;           /* step_ns is then what the batches of a begin cost by it; may be NULL */
+    int64_t step_ns;     /* of one batch of one round */
     uint32_t fail_one;   /* one batch in this many fails, with those behind its copy; 0 = none */
     int64_t lose_behind; /* the device is lost after this many batches; 0 = never */
     struct engine_exec_view view;

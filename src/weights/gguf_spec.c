@@ -110,6 +110,10 @@ static enum status read_gating(const struct reader *r, struct expert_spec *exper
         status = read_size(r, "expert_gating_func", &kind);
     }
     experts->is_sigmoid = kind == 2;
+    if (status == STATUS_OK && kind > 2)
+        return fault_set(r->fault, STATUS_UNSUPPORTED,
+                         "%s: %s.expert_gating_func is %lld, expected 0 to 2 (softmax, sigmoids)",
+                         r->gguf->label, r->architecture, (long long)kind);
     if (status == STATUS_OK && kind != 2 && experts->n_groups > 1)
         return fault_set(
             r->fault, STATUS_UNSUPPORTED,

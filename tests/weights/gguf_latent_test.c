@@ -107,6 +107,11 @@ static void groups_of_shares(struct build *b)
     build_u32(b, NAME "expert_group_count", 3);
     build_u32(b, NAME "expert_group_used_count", 1);
 }
+static void shares_of_those_chosen(struct build *b)
+{
+    add_rank(b);
+    build_u32(b, NAME "expert_gating_func", 3);
+}
 
 static void refuses_by_name(void **state)
 {
@@ -121,6 +126,7 @@ static void refuses_by_name(void **state)
         { linear, STATUS_UNSUPPORTED, "yarn_log_multiplier" },
         { two_kv_heads, STATUS_UNSUPPORTED, "head_count_kv is 2" },
         { groups_of_shares, STATUS_UNSUPPORTED, "expert_group_count is 3" },
+        { shares_of_those_chosen, STATUS_UNSUPPORTED, "expert_gating_func is 3" },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct model_spec spec;

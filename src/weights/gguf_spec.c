@@ -548,6 +548,18 @@ static enum status read_tensors(const struct reader *r, struct model_spec *spec,
     return STATUS_OK;
 }
 
+/* GLM-4.7-Flash is called deepseek2, too. Its first files do not say that shares are sigmoids, and
+ * llama.cpp knows them by their sizes. */
+static enum status read_flash(const struct reader *r, struct model_spec *spec)
+{
+    int64_t kind = 0;
+    bool is_flash = is_one_of(spec, "deepseek2") && (spec->n_layers == 47 || spec->n_layers == 48) &&
+                    spec->n_vocabulary == 154880;
+    enum status status = is_flash ? read_size(r, "expert_gating_func", &kind) : STATUS_OK;
+    spec->experts.is_sigmoid = spec->experts.is_sigmoid || (is_flash && kind == 0);
+    return status;
+}
+
 static enum status find_architecture(const struct weights_gguf *gguf,
                                      const struct weights_architecture **architecture,
                                      struct fault *fault)
@@ -628,6 +640,8 @@ enum status weights_gguf_spec(const struct weights_gguf *gguf, struct model_spec
         status = read_dense(&r, spec);
     if (status == STATUS_OK)
         status = read_tensors(&r, spec, row);
+    if (status == STATUS_OK)
+        status = read_flash(&r, spec);
     if (status != STATUS_OK)
         return status;
     set_scores(spec);

@@ -7,15 +7,17 @@
 
 #define NAME "deepseek2."
 
+static uint32_t n_layers = 2, n_vocabulary = 6;
+
 static enum status spec_of(void (*change)(struct build *), bool is_newer, struct model_spec *spec,
                            struct fault *fault)
 {
-    static const struct {
+    const struct {
         const char *key;
         uint32_t value;
     } keys[] = {
-        { NAME "block_count", 2 },
-        { NAME "embedding_length", 64 },
+        { NAME "block_count", n_layers },
+        { NAME "embedding_length", 2 },
         { NAME "feed_forward_length", 96 },
         { NAME "context_length", 256 },
         { NAME "attention.head_count", 4 },
@@ -36,7 +38,7 @@ static enum status spec_of(void (*change)(struct build *), bool is_newer, struct
     build_f32(&b, NAME "attention.layer_norm_rms_epsilon", 1e-5f);
     build_u32(&b, is_newer ? NAME "attention.key_length_mla" : NAME "attention.key_length", 24);
     build_u32(&b, is_newer ? NAME "attention.value_length_mla" : NAME "attention.value_length", 12);
-    build_tensor(&b, "token_embd.weight", 64, 6);
+    build_tensor(&b, "token_embd.weight", 2, n_vocabulary);
     change(&b);
     unsigned char *bytes = build_end(&b, &n);
     assert_int_equal(weights_gguf_read(&gguf, bytes, n, fault), STATUS_OK);
@@ -78,6 +80,30 @@ static void reads_both_forms(void **state)
     assert_int_equal(spec_of(add_yarn, true, &spec, &fault), STATUS_OK);
     assert_true(fabs((double)spec.score_divisor * pow(1 + 0.08 * log(4), 4) - 24) < 1e-4);
     assert_true(spec.rope_scaling.attention_factor == 1.0f);
+}
+
+static void says_softmax(struct build *b)
+{
+    add_rank(b);
+    build_u32(b, NAME "expert_gating_func", 1);
+}
+
+/* GLM-4.7-Flash uses sigmoids, and the first files of it lack the key. */
+static void knows_a_family_by_its_sizes(void **state)
+{
+    (void)state;
+    struct model_spec spec;
+    struct fault fault = { 0 };
+    n_vocabulary = 154880;
+    for (n_layers = 46; n_layers <= 49; n_layers++) {
+        bool is_known = n_layers == 47 || n_layers == 48;
+        assert_int_equal(spec_of(add_rank, true, &spec, &fault), STATUS_OK);
+        assert_int_equal(spec.experts.is_sigmoid, is_known);
+        assert_int_equal(spec_of(says_softmax, true, &spec, &fault), STATUS_OK);
+        assert_false(spec.experts.is_sigmoid);
+    }
+    n_layers = 2;
+    n_vocabulary = 6;
 }
 
 static void no_rank(struct build *b)
@@ -140,6 +166,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_both_forms),
+        cmocka_unit_test(knows_a_family_by_its_sizes),
         cmocka_unit_test(refuses_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

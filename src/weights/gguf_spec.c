@@ -553,8 +553,8 @@ static enum status read_tensors(const struct reader *r, struct model_spec *spec,
 static enum status read_flash(const struct reader *r, struct model_spec *spec)
 {
     int64_t kind = 0;
-    bool is_flash = is_one_of(spec, "deepseek2") && (spec->n_layers == 47 || spec->n_layers == 48) &&
-                    spec->n_vocabulary == 154880;
+    bool has_layers = spec->n_layers == 47 || spec->n_layers == 48;
+    bool is_flash = is_one_of(spec, "deepseek2") && has_layers && spec->n_vocabulary == 154880;
     enum status status = is_flash ? read_size(r, "expert_gating_func", &kind) : STATUS_OK;
     spec->experts.is_sigmoid = spec->experts.is_sigmoid || (is_flash && kind == 0);
     return status;

@@ -213,9 +213,9 @@ static void test_another_model_in_the_file_is_refused(void **state)
     for (int i = 0; i < 4; i++) {
         as_it_was = as_it_is;
         as_it_was.n_vocabulary += i == 0;
-        as_it_was.width -= i == 1;                      /* vectors have fewer floats */
+        as_it_was.width -= i == 1;                     /* vectors have fewer floats */
         as_it_was.kv_groups[0].has_keys_only = i == 2; /* blocks have half of the bytes */
-        as_it_was.is_encoder = i == 3;                  /* no logits, and KV of another type */
+        as_it_was.is_encoder = i == 3;                 /* no logits, and KV of another type */
         run_unit_load(s.unit, 0);
         struct service_change change = next_change(&s);
         assert_int_equal(change.status, SERVICE_BROKEN);

@@ -16,16 +16,11 @@ static enum status spec_of(void (*change)(struct build *), bool is_newer, struct
         const char *key;
         uint32_t value;
     } keys[] = {
-        { NAME "block_count", n_layers },
-        { NAME "embedding_length", 2 },
-        { NAME "feed_forward_length", 96 },
-        { NAME "context_length", 256 },
-        { NAME "attention.head_count", 4 },
-        { NAME "expert_count", 6 },
-        { NAME "expert_used_count", 2 },
-        { NAME "expert_feed_forward_length", 32 },
-        { NAME "leading_dense_block_count", 1 },
-        { NAME "rope.dimension_count", 8 },
+        { NAME "block_count", n_layers },        { NAME "embedding_length", 2 },
+        { NAME "feed_forward_length", 96 },      { NAME "context_length", 256 },
+        { NAME "attention.head_count", 4 },      { NAME "expert_count", 6 },
+        { NAME "expert_used_count", 2 },         { NAME "expert_feed_forward_length", 32 },
+        { NAME "leading_dense_block_count", 1 }, { NAME "rope.dimension_count", 8 },
     };
     struct build b;
     struct weights_gguf gguf;

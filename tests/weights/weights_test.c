@@ -417,12 +417,17 @@ static void opens_known_vocabularies(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opens_golden_directories),    cmocka_unit_test(opens_golden_types),
-        cmocka_unit_test(opens_golden_architectures),  cmocka_unit_test(hash_names_the_model),
+        cmocka_unit_test(opens_golden_directories),
+        cmocka_unit_test(opens_golden_types),
+        cmocka_unit_test(opens_golden_architectures),
+        cmocka_unit_test(hash_names_the_model),
         cmocka_unit_test(the_scheme_is_a_part_of_the_hash),
-        cmocka_unit_test(what_is_dropped_comes_back),  cmocka_unit_test(mxfp4_counts_and_drops),
-        cmocka_unit_test(ignored_layers_do_not_count), cmocka_unit_test(refuses_paths),
-        cmocka_unit_test(opens_large_vocabularies),    cmocka_unit_test(opens_a_trained_model),
+        cmocka_unit_test(what_is_dropped_comes_back),
+        cmocka_unit_test(mxfp4_counts_and_drops),
+        cmocka_unit_test(ignored_layers_do_not_count),
+        cmocka_unit_test(refuses_paths),
+        cmocka_unit_test(opens_large_vocabularies),
+        cmocka_unit_test(opens_a_trained_model),
         cmocka_unit_test(opens_known_vocabularies),
     };
     if (argc > 1)

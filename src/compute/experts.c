@@ -69,9 +69,10 @@ void compute_experts_choose(const struct compute_experts *experts, const float *
 {
     int32_t n = experts->n_experts, n_used = experts->n_used;
     float sum = 0, values[LIMIT_EXPERTS];
+    bool adds_sigmoids = experts->is_sigmoid && experts->n_groups > 1;
     CHECK(n <= LIMIT_EXPERTS);
     for (int32_t id = 0; id < n; id++)
-        values[id] = bias != NULL ? shares[id] + bias[id] : logits[id];
+        values[id] = bias != NULL ? shares[id] + bias[id] : adds_sigmoids ? shares[id] : logits[id];
     if (experts->n_groups > 1)
         keep_groups(experts, values);
     best_of(values, n, n_used, chosen);

@@ -9,15 +9,24 @@
 #include "text/tokenizer.h"
 #include <unistd.h>
 
+/* Returns whether keys, values and vectors of texts have the same sizes. */
+static bool is_of_same_sizes(const struct model_spec *a, const struct model_spec *b)
+{
+    return a->n_layers == b->n_layers && a->n_kv_heads == b->n_kv_heads &&
+           a->head_dim == b->head_dim && a->is_encoder == b->is_encoder &&
+           a->kv_groups[0].has_keys_only == b->kv_groups[0].has_keys_only &&
+           model_spec_vector(a) == model_spec_vector(b);
+}
+
 /* Checks the spec. Blocks are cut and prompts are tokenized for the model that the file held at
- * start. Another model would write past its blocks and look up tokens that it does not have. */
+ * start. Another model would write past its blocks or vectors, and look up tokens that it does not
+ * have. */
 static enum status check_spec(const struct run_unit *unit, const struct run_unit_job *job,
                               struct fault *fault)
 {
     const struct run_unit_service *s = &unit->services[job->service];
     const struct model_spec *now = weights_spec(job->weights), *then = s->spec;
-    if (!then || (now->n_layers == then->n_layers && now->n_kv_heads == then->n_kv_heads &&
-                  now->head_dim == then->head_dim && now->n_vocabulary == then->n_vocabulary &&
+    if (!then || (is_of_same_sizes(now, then) && now->n_vocabulary == then->n_vocabulary &&
                   now->n_positions_max == then->n_positions_max))
         return STATUS_OK;
     return fault_set(fault, STATUS_BAD_INPUT,

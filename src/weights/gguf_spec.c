@@ -110,6 +110,10 @@ static enum status read_gating(const struct reader *r, struct expert_spec *exper
         status = read_size(r, "expert_gating_func", &kind);
     }
     experts->is_sigmoid = kind == 2;
+    if (status == STATUS_OK && kind > 2)
+        return fault_set(r->fault, STATUS_UNSUPPORTED,
+                         "%s: %s.expert_gating_func is %lld, expected 0 to 2 (softmax, sigmoids)",
+                         r->gguf->label, r->architecture, (long long)kind);
     if (status == STATUS_OK && kind != 2 && experts->n_groups > 1)
         return fault_set(
             r->fault, STATUS_UNSUPPORTED,
@@ -544,6 +548,18 @@ static enum status read_tensors(const struct reader *r, struct model_spec *spec,
     return STATUS_OK;
 }
 
+/* GLM-4.7-Flash is called deepseek2, too. Its first files do not say that shares are sigmoids, and
+ * llama.cpp knows them by their sizes. */
+static enum status read_flash(const struct reader *r, struct model_spec *spec)
+{
+    int64_t kind = 0;
+    bool has_layers = spec->n_layers == 47 || spec->n_layers == 48;
+    bool is_flash = is_one_of(spec, "deepseek2") && has_layers && spec->n_vocabulary == 154880;
+    enum status status = is_flash ? read_size(r, "expert_gating_func", &kind) : STATUS_OK;
+    spec->experts.is_sigmoid = spec->experts.is_sigmoid || (is_flash && kind == 0);
+    return status;
+}
+
 static enum status find_architecture(const struct weights_gguf *gguf,
                                      const struct weights_architecture **architecture,
                                      struct fault *fault)
@@ -624,6 +640,8 @@ enum status weights_gguf_spec(const struct weights_gguf *gguf, struct model_spec
         status = read_dense(&r, spec);
     if (status == STATUS_OK)
         status = read_tensors(&r, spec, row);
+    if (status == STATUS_OK)
+        status = read_flash(&r, spec);
     if (status != STATUS_OK)
         return status;
     set_scores(spec);

@@ -83,18 +83,26 @@ static enum status read_group(const struct weights_json_from *from, struct weigh
     return group >= 0 && (group == 0 || group % 32 != 0) ? refuse(from, "group_size") : STATUS_OK;
 }
 
+/* Reads the layout, which has two names. *key becomes the one that counts. */
+static enum status read_layout(const struct weights_json_from *from, const char *older,
+                               const char **key, const char **layout)
+{
+    *key = weights_json_find(from->object, older) != NULL ? older : "format";
+    return weights_json_text(from, *key, layout);
+}
+
 static enum status read_gptq(const struct reader *r)
 {
     const struct weights_json_from *from = &r->from;
     struct weights_scheme scheme = { .is_packed = true, .is_symmetric = true, .group = 128 };
-    const char *format = "gptq";
+    const char *format = "gptq", *key;
     int64_t n_bits = 0;
     bool is_marlin = false;
     enum status status = weights_json_i64(from, "bits", 1, 32, &n_bits);
     if (status == STATUS_OK)
         status = weights_json_bool(from, "sym", &scheme.is_symmetric);
     if (status == STATUS_OK)
-        status = weights_json_text(from, "checkpoint_format", &format);
+        status = read_layout(from, "checkpoint_format", &key, &format);
     if (status == STATUS_OK)
         status = weights_json_bool(from, "is_marlin_format", &is_marlin);
     if (status == STATUS_OK)
@@ -107,7 +115,7 @@ static enum status read_gptq(const struct reader *r)
         return status;
     bool is_v2 = strcmp(format, "gptq_v2") == 0;
     if (!is_v2 && strcmp(format, "gptq") != 0)
-        return refuse(from, "checkpoint_format");
+        return refuse(from, key);
     if (is_marlin)
         return refuse(from, "is_marlin_format");
     if (n_bits != 4 && n_bits != 8)
@@ -123,11 +131,11 @@ static enum status read_awq(const struct reader *r)
 {
     const struct weights_json_from *from = &r->from;
     struct weights_scheme scheme = { .is_packed = true, .group = 128, .n_bits = 4 };
-    const char *version = "gemm";
+    const char *version = "gemm", *key;
     int64_t n_bits = 4;
     enum status status = weights_json_i64(from, "bits", 1, 32, &n_bits);
     if (status == STATUS_OK)
-        status = weights_json_text(from, "version", &version);
+        status = read_layout(from, "version", &key, &version);
     if (status == STATUS_OK)
         status = read_group(from, &scheme);
     if (status != STATUS_OK)
@@ -135,7 +143,7 @@ static enum status read_awq(const struct reader *r)
     if (n_bits != 4)
         return refuse(from, "bits");
     if (strcmp(version, "gemm") != 0 && strcmp(version, "GEMM") != 0)
-        return refuse(from, "version");
+        return refuse(from, key);
     return add_scheme(r, scheme);
 }
 

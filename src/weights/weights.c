@@ -327,13 +327,25 @@ static uint64_t hash_spec(const struct weights *weights, uint64_t hash)
     return hash_rope(spec->rope_base_full, &spec->rope_scaling_full, hash);
 }
 
+/* Adds what the values of quantized parts depend on, and the type that they are computed in. */
+static uint64_t hash_quantization(const struct weights_quantization *q, uint64_t hash)
+{
+    const int32_t method[] = { (int32_t)q->method, q->zero_added };
+    hash = hash_fast(method, sizeof(method), hash).low;
+    for (int i = 0; i < q->n_schemes; i++) {
+        const struct weights_scheme *scheme = &q->schemes[i];
+        const int64_t all[] = { scheme->is_float, scheme->is_packed, scheme->is_symmetric,
+                                scheme->n_bits,   scheme->row_group, scheme->group };
+        hash = hash_fast(all, sizeof(all), hash).low;
+    }
+    return hash;
+}
+
 uint64_t weights_hash(const struct weights *weights)
 {
     uint64_t hash = hash_spec(weights, 0);
-    const struct weights_quantization *q = &weights->quantization;
-    const int32_t quantized[] = { (int32_t)q->method, q->zero_added };
-    if (q->method > WEIGHTS_MXFP4)
-        hash = hash_fast(quantized, sizeof(quantized), hash).low;
+    if (weights->quantization.method > WEIGHTS_MXFP4)
+        hash = hash_quantization(&weights->quantization, hash);
     return hash + weights_catalog_hash(catalog_of(weights));
 }
 

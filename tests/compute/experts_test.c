@@ -91,9 +91,30 @@ static void groups_and_a_bias_determine_the_choice(void **state)
     assert_int_equal(chosen[1], 1);
 }
 
+/* Sums of two sigmoids have another order than sums of two logits. */
+static void groups_count_by_shares_without_a_bias(void **state)
+{
+    const struct compute_experts experts = {
+        .n_experts = 4, .n_used = 1, .is_sigmoid = true, .n_groups = 2, .n_groups_used = 1
+    };
+    const float logits[4] = { 9.0f, -3.0f, 2.0f, 2.0f };
+    const float shares[4] = { 0.9999f, 0.0474f, 0.8808f, 0.8808f };
+    const float none[4] = { 0 };
+    int32_t chosen;
+    float got;
+    (void)state;
+    compute_experts_choose(&experts, logits, none, shares, &chosen, &got);
+    assert_int_equal(chosen, 2); /* 1.76 is more than 1.05 */
+    compute_experts_choose(&experts, logits, NULL, shares, &chosen, &got);
+    assert_int_equal(chosen, 2);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(chooses_the_highest),
-                                        cmocka_unit_test(groups_and_a_bias_determine_the_choice) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(chooses_the_highest),
+        cmocka_unit_test(groups_and_a_bias_determine_the_choice),
+        cmocka_unit_test(groups_count_by_shares_without_a_bias),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -208,13 +208,19 @@ static void test_another_model_in_the_file_is_refused(void **state)
     assert_int_equal(weights_open(&weights, paths[0], &fault), STATUS_OK);
     struct model_spec as_it_is = *weights_spec(weights), as_it_was = as_it_is;
     weights_close(weights);
-    as_it_was.n_vocabulary++;
     s.specs[0] = &as_it_was;
     open_scene(&s, 64 << 20);
-    run_unit_load(s.unit, 0);
-    struct service_change change = next_change(&s);
-    assert_int_equal(change.status, SERVICE_BROKEN);
-    assert_non_null(strstr(change.fault.text, "another model"));
+    for (int i = 0; i < 4; i++) {
+        as_it_was = as_it_is;
+        as_it_was.n_vocabulary += i == 0;
+        as_it_was.width -= i == 1;                     /* vectors have fewer floats */
+        as_it_was.kv_groups[0].has_keys_only = i == 2; /* blocks have half of the bytes */
+        as_it_was.is_encoder = i == 3;                 /* no logits, and KV of another type */
+        run_unit_load(s.unit, 0);
+        struct service_change change = next_change(&s);
+        assert_int_equal(change.status, SERVICE_BROKEN);
+        assert_non_null(strstr(change.fault.text, "another model"));
+    }
     as_it_was = as_it_is;
     run_unit_load(s.unit, 0); /* and restored */
     assert_int_equal(next_change(&s).status, SERVICE_LOADED);

@@ -7,23 +7,20 @@
 
 #define NAME "deepseek2."
 
+static uint32_t n_layers = 2, n_vocabulary = 6;
+
 static enum status spec_of(void (*change)(struct build *), bool is_newer, struct model_spec *spec,
                            struct fault *fault)
 {
-    static const struct {
+    const struct {
         const char *key;
         uint32_t value;
     } keys[] = {
-        { NAME "block_count", 2 },
-        { NAME "embedding_length", 64 },
-        { NAME "feed_forward_length", 96 },
-        { NAME "context_length", 256 },
-        { NAME "attention.head_count", 4 },
-        { NAME "expert_count", 6 },
-        { NAME "expert_used_count", 2 },
-        { NAME "expert_feed_forward_length", 32 },
-        { NAME "leading_dense_block_count", 1 },
-        { NAME "rope.dimension_count", 8 },
+        { NAME "block_count", n_layers },        { NAME "embedding_length", 2 },
+        { NAME "feed_forward_length", 96 },      { NAME "context_length", 256 },
+        { NAME "attention.head_count", 4 },      { NAME "expert_count", 6 },
+        { NAME "expert_used_count", 2 },         { NAME "expert_feed_forward_length", 32 },
+        { NAME "leading_dense_block_count", 1 }, { NAME "rope.dimension_count", 8 },
     };
     struct build b;
     struct weights_gguf gguf;
@@ -36,7 +33,7 @@ static enum status spec_of(void (*change)(struct build *), bool is_newer, struct
     build_f32(&b, NAME "attention.layer_norm_rms_epsilon", 1e-5f);
     build_u32(&b, is_newer ? NAME "attention.key_length_mla" : NAME "attention.key_length", 24);
     build_u32(&b, is_newer ? NAME "attention.value_length_mla" : NAME "attention.value_length", 12);
-    build_tensor(&b, "token_embd.weight", 64, 6);
+    build_tensor(&b, "token_embd.weight", 2, n_vocabulary);
     change(&b);
     unsigned char *bytes = build_end(&b, &n);
     assert_int_equal(weights_gguf_read(&gguf, bytes, n, fault), STATUS_OK);
@@ -80,6 +77,30 @@ static void reads_both_forms(void **state)
     assert_true(spec.rope_scaling.attention_factor == 1.0f);
 }
 
+static void says_softmax(struct build *b)
+{
+    add_rank(b);
+    build_u32(b, NAME "expert_gating_func", 1);
+}
+
+/* GLM-4.7-Flash uses sigmoids, and the first files of it lack the key. */
+static void knows_a_family_by_its_sizes(void **state)
+{
+    (void)state;
+    struct model_spec spec;
+    struct fault fault = { 0 };
+    n_vocabulary = 154880;
+    for (n_layers = 46; n_layers <= 49; n_layers++) {
+        bool is_known = n_layers == 47 || n_layers == 48;
+        assert_int_equal(spec_of(add_rank, true, &spec, &fault), STATUS_OK);
+        assert_int_equal(spec.experts.is_sigmoid, is_known);
+        assert_int_equal(spec_of(says_softmax, true, &spec, &fault), STATUS_OK);
+        assert_false(spec.experts.is_sigmoid);
+    }
+    n_layers = 2;
+    n_vocabulary = 6;
+}
+
 static void no_rank(struct build *b)
 {
     (void)b;
@@ -107,6 +128,11 @@ static void groups_of_shares(struct build *b)
     build_u32(b, NAME "expert_group_count", 3);
     build_u32(b, NAME "expert_group_used_count", 1);
 }
+static void shares_of_those_chosen(struct build *b)
+{
+    add_rank(b);
+    build_u32(b, NAME "expert_gating_func", 3);
+}
 
 static void refuses_by_name(void **state)
 {
@@ -121,6 +147,7 @@ static void refuses_by_name(void **state)
         { linear, STATUS_UNSUPPORTED, "yarn_log_multiplier" },
         { two_kv_heads, STATUS_UNSUPPORTED, "head_count_kv is 2" },
         { groups_of_shares, STATUS_UNSUPPORTED, "expert_group_count is 3" },
+        { shares_of_those_chosen, STATUS_UNSUPPORTED, "expert_gating_func is 3" },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct model_spec spec;
@@ -134,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_both_forms),
+        cmocka_unit_test(knows_a_family_by_its_sizes),
         cmocka_unit_test(refuses_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,6 +179,48 @@ static void hash_names_the_model(void **state)
     assert_true(hash_of("llama3") != hash_of("llama3_f16"));
 }
 
+/* Matrices with zero points are computed in another type than those without, although the files of
+ * both may have the same tensors. */
+static void the_scheme_is_a_part_of_the_hash(void **state)
+{
+    (void)state;
+    static const char *const files[] = { "model.safetensors", "tokenizer.json", "config.json" };
+    char directory[] = "/tmp/weights_test.XXXXXX", root[1024], path[2048], target[2048];
+    assert_non_null(realpath(golden("quantized_gptq"), root));
+    assert_non_null(mkdtemp(directory));
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(target, sizeof(target), "%s/%s", root, files[i]);
+        snprintf(path, sizeof(path), "%s/%s", directory, files[i]);
+        assert_int_equal(symlink(target, path), 0);
+    }
+    snprintf(path, sizeof(path), "%s/config.json", root);
+    char text[4096], *sym;
+    FILE *from = fopen(path, "r");
+    assert_non_null(from);
+    size_t n = fread(text, 1, sizeof(text) - 1, from);
+    fclose(from);
+    text[n] = '\0';
+    sym = strstr(text, "\"sym\": true");
+    assert_non_null(sym);
+    memcpy(sym, "\"sym\":false", strlen("\"sym\":false"));
+    snprintf(path, sizeof(path), "%s/config.json", directory);
+    FILE *to = fopen(path, "w");
+    assert_non_null(to);
+    assert_int_equal(fwrite(text, 1, n, to), n);
+    fclose(to);
+    struct weights *with = open_good(directory), *without = open_good(golden("quantized_gptq"));
+    assert_int_equal(weights_model(with)->layers[0].q.dtype, DTYPE_Q5_0);
+    assert_int_equal(weights_model(without)->layers[0].q.dtype, DTYPE_Q4_0);
+    assert_true(weights_hash(with) != weights_hash(without));
+    weights_close(with);
+    weights_close(without);
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        snprintf(path, sizeof(path), "%s/%s", directory, files[i]);
+        unlink(path);
+    }
+    rmdir(directory);
+}
+
 static void what_is_dropped_comes_back(void **state)
 {
     (void)state;
@@ -375,11 +417,17 @@ static void opens_known_vocabularies(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opens_golden_directories),    cmocka_unit_test(opens_golden_types),
-        cmocka_unit_test(opens_golden_architectures),  cmocka_unit_test(hash_names_the_model),
-        cmocka_unit_test(what_is_dropped_comes_back),  cmocka_unit_test(mxfp4_counts_and_drops),
-        cmocka_unit_test(ignored_layers_do_not_count), cmocka_unit_test(refuses_paths),
-        cmocka_unit_test(opens_large_vocabularies),    cmocka_unit_test(opens_a_trained_model),
+        cmocka_unit_test(opens_golden_directories),
+        cmocka_unit_test(opens_golden_types),
+        cmocka_unit_test(opens_golden_architectures),
+        cmocka_unit_test(hash_names_the_model),
+        cmocka_unit_test(the_scheme_is_a_part_of_the_hash),
+        cmocka_unit_test(what_is_dropped_comes_back),
+        cmocka_unit_test(mxfp4_counts_and_drops),
+        cmocka_unit_test(ignored_layers_do_not_count),
+        cmocka_unit_test(refuses_paths),
+        cmocka_unit_test(opens_large_vocabularies),
+        cmocka_unit_test(opens_a_trained_model),
         cmocka_unit_test(opens_known_vocabularies),
     };
     if (argc > 1)

@@ -240,5 +240,7 @@ bool serve_offer_has_name(const struct serve_offer *offer, const char *name)
     bool has = strcmp(offer->model.name, name) == 0;
     for (int i = 0; i < offer->model.n_aliases; i++)
         has = has || strcmp(offer->model.aliases[i], name) == 0;
+    for (int i = 0; offer->adapters != NULL && i < offer->adapters->files.n; i++)
+        has = has || strcmp(offer->adapters->names[i], name) == 0;
     return has;
 }

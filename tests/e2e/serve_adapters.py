@@ -158,6 +158,15 @@ def names_of_adapters_are_taken(shoal, models):
 
 
 @test
+def adapters_beside_a_group(shoal, models):
+    """A group has no adapters. A model that may run on another device alone is checked there, whichever is first."""
+    group = f"group(cpu:{CORES[0]},cpu:{CORES[-1]})"
+    for devices in (f"{group} cpu:{CORES[0]}", f"cpu:{CORES[0]} {group}") if len(CORES) > 1 else ():
+        with Shoal(shoal, "--devices", devices, config=config_of(of_model=(f"devices: [cpu:{CORES[0]}]",))) as server:
+            all_agree(server, 1)
+
+
+@test
 def adapters_go_on_at_another_node(shoal, models):
     """A gateway has two nodes, and one is killed: the number of an adapter means the same on both."""
     buses, config = [free_port(), free_port()], config_of()

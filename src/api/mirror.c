@@ -281,7 +281,7 @@ void api_mirror_renew(struct api *api, const struct api_catalog *before)
         }
     }
     for (int i = 0; i < before->n; i++)
-        if (!is_in(api->catalog, before->models[i], true))
+        if (before->models[i]->variant == 0 && !is_in(api->catalog, before->models[i], true))
             api_models_gone(api, before->models[i]);
     api_models_changed(api);
 }

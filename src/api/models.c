@@ -329,6 +329,8 @@ void api_models_changed(struct api *api)
     str_init(&out);
     for (int i = 0; i < api->catalog->n; i++) {
         const struct api_model *model = api->catalog->models[i];
+        if (model->variant > 0)
+            continue; /* streams tell of models alone, as GET /models does */
         struct api_model_state state = api_mirror_state(api, model->service);
         uint8_t *seen = mirror->seen[model->service % LIMIT_SERVICES];
         uint8_t status = (uint8_t)(state.status | (state.sleep_bytes > 0 ? SEEN_ASLEEP : 0));
@@ -382,7 +384,8 @@ void api_models_watch(struct api *api, struct api_http_exchange *x)
     struct str out;
     str_init(&out);
     for (int i = 0; i < api->catalog->n; i++)
-        add_change(api, api->catalog->models[i], &out);
+        if (api->catalog->models[i]->variant == 0)
+            add_change(api, api->catalog->models[i], &out);
     str_add_text(&out, ": all models follow, then only changes\n\n");
     api_http_header(x, "Cache-Control", "no-cache");
     api_http_begin(x, 200, "text/event-stream; charset=utf-8");

@@ -89,6 +89,12 @@ static enum status check_names(const struct server *server, const struct config_
     enum status status = check_name(server, model->name, fault);
     for (int i = 0; i < model->n_aliases && status == STATUS_OK; i++)
         status = check_name(server, model->aliases[i], fault);
+    for (int i = 0; i < model->n_adapters && status == STATUS_OK; i++) {
+        char name[2 * LIMIT_NAME_BYTES];
+        int n_own = (int)strcspn(model->adapters[i], "=");
+        snprintf(name, sizeof name, "%s:%.*s", model->name, n_own, model->adapters[i]);
+        status = check_name(server, name, fault);
+    }
     return status;
 }
 

@@ -41,10 +41,12 @@ int32_t wire_house_rows_max(const struct config *config)
 
 struct serve_offer_options wire_house_offer_options(struct house *house, bool is_by_path)
 {
-    return (struct serve_offer_options){ .config = &house->config,
-                                         .device = house->engines[0].device, /* NULL: a gateway */
-                                         .n_rows_max = wire_house_rows_max(&house->config),
-                                         .is_by_path = is_by_path };
+    struct serve_offer_options options = { .config = &house->config,
+                                           .n_rows_max = wire_house_rows_max(&house->config),
+                                           .is_by_path = is_by_path };
+    for (int e = 0; e < house->n_engines; e++)
+        options.devices[e] = house->engines[e].device;
+    return options;
 }
 
 /* Returns the pool bytes of the engine with the least. */

@@ -20,10 +20,11 @@ static enum status open_offer(struct fleet_models *m, int s, const struct config
     if (status != STATUS_OK)
         return status;
     struct compute_device *device = cpu_open(&spec, cpu_isa_best());
-    const struct serve_offer_options options = { .config = m->config,
-                                                 .device = device,
-                                                 .n_rows_max = (int32_t)m->config->n_batch_max,
-                                                 .life = life };
+    struct serve_offer_options options = { .config = m->config,
+                                           .n_rows_max = (int32_t)m->config->n_batch_max,
+                                           .life = life };
+    for (int e = 0; e < LIMIT_DEVICES; e++)
+        options.devices[e] = device;
     status = serve_offer_open(&m->offers[s], s, model, &options, fault);
     device->close(device->self);
     return status;

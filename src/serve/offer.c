@@ -140,14 +140,26 @@ static enum status open_adapters(struct serve_offer *offer, struct weights *weig
     return status;
 }
 
+/* Returns the device of the first engine that the model may run on. */
+static struct compute_device *device_of(const struct serve_offer_options *options,
+                                        const struct config_model *model)
+{
+    struct set engines = engines_of(options->config, model);
+    int e = 0;
+    while (e < LIMIT_DEVICES - 1 && !service_spec_allows(&engines, e))
+        e++;
+    return options->devices[e];
+}
+
 static int64_t need_bytes_of(const struct serve_offer *offer, struct weights *weights,
+                             struct compute_device *device,
                              const struct serve_offer_options *options)
 {
     struct run_adapters *adapters = offer->adapters != NULL ? offer->adapters->sizes : NULL;
     const struct compute_sizes sizes = { options->n_rows_max,
                                          (int32_t)options->config->n_batch_max };
-    return run_model_packed_bytes(weights, options->device) + run_adapters_bytes(adapters) +
-           run_model_adapted_peak_bytes(weights, adapters, options->device, sizes);
+    return run_model_packed_bytes(weights, device) + run_adapters_bytes(adapters) +
+           run_model_adapted_peak_bytes(weights, adapters, device, sizes);
 }
 
 enum status serve_offer_open(struct serve_offer *offer, int number,
@@ -155,6 +167,7 @@ enum status serve_offer_open(struct serve_offer *offer, int number,
                              const struct serve_offer_options *options, struct fault *fault)
 {
     const struct config *config = options->config;
+    struct compute_device *device = device_of(options, model);
     struct weights *weights;
     pile_init(&offer->pile);
     keep_model(offer, model);
@@ -166,7 +179,7 @@ enum status serve_offer_open(struct serve_offer *offer, int number,
         status =
             serve_model_open(config, &offer->model, &weights, &offer->card, &offer->profile, fault);
         if (status == STATUS_OK)
-            status = open_adapters(offer, weights, options->device, fault);
+            status = open_adapters(offer, weights, device, fault);
         if (status != STATUS_OK)
             serve_file_close(&offer->file);
     }
@@ -187,8 +200,8 @@ enum status serve_offer_open(struct serve_offer *offer, int number,
     if (model->profile != NULL)
         log_line(LOG_INFO, "serve", "%s: profile %016llx", model->name,
                  (unsigned long long)predict_profile_hash(&offer->profile));
-    if (options->device != NULL)
-        offer->need_bytes = need_bytes_of(offer, weights, options);
+    if (device != NULL)
+        offer->need_bytes = need_bytes_of(offer, weights, device, options);
     weights_close(weights);
     return STATUS_OK;
 }
@@ -240,5 +253,7 @@ bool serve_offer_has_name(const struct serve_offer *offer, const char *name)
     bool has = strcmp(offer->model.name, name) == 0;
     for (int i = 0; i < offer->model.n_aliases; i++)
         has = has || strcmp(offer->model.aliases[i], name) == 0;
+    for (int i = 0; offer->adapters != NULL && i < offer->adapters->files.n; i++)
+        has = has || strcmp(offer->adapters->names[i], name) == 0;
     return has;
 }

@@ -46,7 +46,8 @@ struct serve_offer {
 };
 struct serve_offer_options {
     const struct config *config; /* its global settings apply */
-    struct compute_device *device;
+    /* Engines' devices. The first that it may run on checks and measures it. NULL: none is here. */
+    struct compute_device *devices[LIMIT_DEVICES];
     int32_t n_rows_max;
     uint16_t life; /* of its service */
     bool is_by_path;

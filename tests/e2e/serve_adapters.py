@@ -9,7 +9,7 @@ import signal
 import shutil
 import tempfile
 
-from serve_shared import Later, Shoal, Stream, body_of, free_port, main, refused, test, until
+from serve_shared import Later, Shoal, Stream, Watcher, body_of, free_port, main, refused, test, until
 
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../golden/data")
 NAMES = {"first": "llama", "second": "llama_second", "third": "llama_patterns"}
@@ -88,6 +88,8 @@ def adapters_answer_as_peft(shoal, models):
 def adapters_come_and_go_with_their_model(shoal, models):
     with Shoal(shoal, config=config_of("keep_alive: 1h", "sleep_bytes: 64MiB")) as server:
         all_agree(server, 1)
+        watcher = Watcher(server)
+        assert {change["model"] for change in watcher.changes} == {"base"}, watcher.changes
         for verb in ("sleep", "unload"):
             before = server.model("base")["memory"]["weights_bytes"]
             assert server.post(f"/models/{verb}", {"model": "base"})[0] == 200
@@ -137,6 +139,31 @@ def adapters_change_at_a_reload(shoal, models):
         assert until(lambda: server.post("/v1/completions", body_of("base:first", [1, 2], 1))[0] == 404)
         for name in ("base", "base:second", "base:third"):
             answer(server, name)
+
+
+@test
+def names_of_adapters_are_taken(shoal, models):
+    """A model by its path takes no adapter's name, and an adapter of a reload takes no such model's."""
+    boss = {"Authorization": "Bearer boss"}
+    config = lambda *names: config_of("admin_key: boss", f"model_dirs: [{DATA}]", names=names)
+    with Shoal(shoal, config=config("first"), wait=None) as server:
+        load = lambda name: server.post("/models/load", {"path": f"{DATA}/gpt2", "name": name}, boss)
+        status, _, page = load("base:first")
+        assert status == 400 and "already" in page["error"]["message"], page
+        assert load("base:second")[0] == 200
+        server.write_config(config("first", "second"))
+        server.signal(signal.SIGHUP)
+        assert until(lambda: "nothing changed: model base:second: a model that was added" in server.log())
+        answer(server, "base:first")
+
+
+@test
+def adapters_beside_a_group(shoal, models):
+    """A group has no adapters. A model that may run on another device alone is checked there, whichever is first."""
+    group = f"group(cpu:{CORES[0]},cpu:{CORES[-1]})"
+    for devices in (f"{group} cpu:{CORES[0]}", f"cpu:{CORES[0]} {group}") if len(CORES) > 1 else ():
+        with Shoal(shoal, "--devices", devices, config=config_of(of_model=(f"devices: [cpu:{CORES[0]}]",))) as server:
+            all_agree(server, 1)
 
 
 @test

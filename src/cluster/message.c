@@ -108,12 +108,16 @@ static const void *others_of(const struct message_report *message)
 
 enum { OTHERS_BITS = 50 }; /* so that sums over all services do not wrap */
 
+/* No part is larger than the whole, so that differences are not negative. */
 static bool are_valid_others(const struct route_others *o)
 {
-    return is_within(o->n, 20) && is_within(o->n_waiting, 20) && o->n_waiting <= o->n &&
-           is_within(o->n_prompt, OTHERS_BITS) && is_within(o->n_new, OTHERS_BITS) &&
-           is_within(o->n_expected, OTHERS_BITS) && is_within(o->n_waiting_tokens, OTHERS_BITS) &&
-           is_within(o->decoding_ns, SPAN_BITS) && is_within(o->load, OTHERS_BITS);
+    bool are_within =
+        is_within(o->n, 20) && is_within(o->n_waiting, 20) && o->n_waiting <= o->n &&
+        is_within(o->n_prompt, OTHERS_BITS) && is_within(o->n_new, OTHERS_BITS) &&
+        is_within(o->n_expected, OTHERS_BITS) && is_within(o->n_waiting_tokens, OTHERS_BITS) &&
+        is_within(o->decoding_ns, SPAN_BITS) && is_within(o->load, OTHERS_BITS);
+    return are_within && o->n_new <= o->n_expected &&
+           o->n_waiting_tokens <= o->n_prompt + o->n_new;
 }
 
 static bool is_valid_report(const struct message_report *m, size_t n_bytes)

@@ -149,7 +149,7 @@ static void begin(struct engine *e, struct disk_job *job, bool is_write, int ser
     const struct kv_disk_work work = {
         .is_write = is_write,
         .key = job->key,
-        .names = job->names + job->first,
+        .names = job->names,
         .first = job->first,
         .n_blocks = job->n_blocks,
         .view = kv_host_view(e->kv, service, row_of(e, job)),
@@ -182,8 +182,10 @@ bool engine_disk_leaves(struct engine *e, uint32_t slot, enum service_why why)
         if (n_there == n_full && !kv_disk_has(d->disk, before))
             n_there = i;
     }
-    if (n_there == n_full)
+    if (n_there == n_full) {
+        kv_disk_touch(d->disk, job->names, n_full);
         return false;
+    }
     job->slot = slot;
     job->first = n_there;
     job->n_blocks = n_full - n_there;

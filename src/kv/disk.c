@@ -107,7 +107,7 @@ static struct kv_disk_file file_of(const struct job *job)
     const struct kv_disk_work *work = &job->work;
     int32_t i = work->first + job->n_done;
     return (struct kv_disk_file){ .key = work->key,
-                                  .name = work->names[job->n_done],
+                                  .name = work->names[i],
                                   .position = i * work->key.block_tokens,
                                   .used_ns = job->begin_ns - (int64_t)i * BLOCK_AGE_NS };
 }
@@ -187,10 +187,10 @@ static struct job *next_job(struct kv_disk *d)
 }
 
 /* The blocks are now the newest, the last one of the prefix before the others. Needs the lock. */
-static void touch(struct kv_disk *d, const struct job *job)
+static void touch(struct kv_disk *d, const struct hash128 *names, int32_t n)
 {
-    for (int32_t i = job->n_done; i-- > 0;)
-        kv_disk_index_touch(&d->index, job->work.names[i]);
+    while (n-- > 0)
+        kv_disk_index_touch(&d->index, names[n]);
 }
 
 /* Ends the job. Its owner may free its memory as soon as the lock is given back. */
@@ -198,7 +198,7 @@ static void end(struct kv_disk *d, struct job *job)
 {
     struct kv_disk_work work = job->work;
     lock_take(d->lock);
-    touch(d, job);
+    touch(d, work.names, work.first + job->n_done);
     job->state = JOB_OVER;
     lock_put(d->lock);
     if (work.wake != NULL)
@@ -305,6 +305,13 @@ bool kv_disk_has(struct kv_disk *d, struct hash128 name)
     bool has = kv_disk_index_has(&d->index, name);
     lock_put(d->lock);
     return has;
+}
+
+void kv_disk_touch(struct kv_disk *d, const struct hash128 *names, int32_t n)
+{
+    lock_take(d->lock);
+    touch(d, names, n);
+    lock_put(d->lock);
 }
 
 bool kv_disk_may_write(struct kv_disk *d)

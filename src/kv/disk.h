@@ -32,13 +32,17 @@ void kv_disk_close(struct kv_disk *disk);
 enum status kv_disk_check(const char *path, int engine, struct fault *fault) MUST_USE;
 
 bool kv_disk_has(struct kv_disk *disk, struct hash128 name); /* as far as it knows */
+/* The first n blocks of a prefix are used now, from memory. Only this process knows: the times of
+ * their files stay. */
+void kv_disk_touch(struct kv_disk *disk, const struct hash128 *names, int32_t n);
 /* Returns whether writes make sense now; after one that failed they rest for ten seconds. */
 bool kv_disk_may_write(struct kv_disk *disk);
 
 struct kv_disk_work {
     bool is_write;
     struct kv_disk_key key;
-    const struct hash128 *names; /* (n_blocks) lent until it has ended, as the memory is */
+    const struct hash128 *names; /* (first + n_blocks) of the prefix; lent until it has ended, as
+                                    the memory is */
     int32_t first, n_blocks;     /* first: number of its first block in the prefix */
     struct kv_host_view view;    /* of the n_blocks, in memory at base */
     unsigned char *base;

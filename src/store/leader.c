@@ -25,6 +25,7 @@ struct store_leader {
     int64_t ttl_ns, ttl_s, timeout_ns;
     enum store_leader_state state;
     struct store_shown shown;
+    int64_t shown_revision; /* of the last news of the watch */
     uint64_t epoch, epoch_seen; /* its own (now or last), and the highest it knows of */
     int64_t lease;              /* 0: none */
     int64_t sent_ns, deadline_ns, created;
@@ -219,7 +220,9 @@ static void after_look(struct store_leader *l, int64_t now_ns)
         resign(l, "no word of the election");
         return;
     }
-    store_shown_list(&l->shown, &l->keys, l->call.entries, l->call.n_entries);
+    /* The watch may have told later changes already, and tells none of them twice. */
+    if (!l->shown.is_listed || l->call.revision >= l->shown_revision)
+        store_shown_list(&l->shown, &l->keys, l->call.entries, l->call.n_entries);
     const struct store_shown *shown = &l->shown;
     if (shown->has_leader && store_id_equal(shown->leader, l->id) &&
         shown->leader_epoch == l->epoch && shown->has_nonce &&
@@ -317,16 +320,19 @@ bool store_leader_take(struct store_leader *l, const struct store_news *news, in
         return true;
     case STORE_NEWS_LISTED:
         store_shown_list(&l->shown, &l->keys, news->entries, news->n_entries);
+        l->shown_revision = news->revision;
         check_own_key(l, news->revision);
         check_nonce(l);
         break;
     case STORE_NEWS_PUT:
         store_shown_put(&l->shown, &l->keys, &news->entries[0]);
+        l->shown_revision = max_i64(l->shown_revision, news->revision);
         check_own_key(l, news->revision);
         check_nonce(l);
         break;
     case STORE_NEWS_DELETED:
         store_shown_delete(&l->shown, &l->keys, news->entries[0].key);
+        l->shown_revision = max_i64(l->shown_revision, news->revision);
         check_own_key(l, news->revision);
         check_nonce(l);
         break;

@@ -159,6 +159,12 @@ static void wrong_ones_are_refused(void **state)
             *row = good;
         }
     }
+    row->n_waiting_tokens = row->n_prompt + row->n_new + 1; /* a part larger than the whole */
+    assert_false(cluster_message_is_valid(&message, n_bytes, 1));
+    *row = good;
+    row->n_new = row->n_expected + 1;
+    assert_false(cluster_message_is_valid(&message, n_bytes, 1));
+    *row = good;
     for (size_t n_less = 8; n_less < sizeof *row; n_less += 8) {
         message.head.n_bytes = (uint32_t)(n_bytes - n_less);
         assert_false(cluster_message_is_valid(&message, n_bytes - n_less, 1));

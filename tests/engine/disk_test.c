@@ -389,6 +389,25 @@ static void the_bound_holds(void **state)
     close_world();
 }
 
+/* A prefix that memory always has is never read from disk, and stays there all the same. */
+static void a_prefix_in_use_stays(void **state)
+{
+    int64_t n_before = 0;
+    (void)state;
+    open_world(1 << 20, 1 << 18, 40 * 4096);
+    for (uint32_t i = 0; i < 60; i++) {
+        ask(i, 5, 100);
+        world_finish(&w);
+        world_run(&w, w.clock_ns); /* writes are taken back */
+        memset(&report, 0, sizeof report);
+        engine_report(w.engine, &report, w.clock_ns);
+        assert_true(i == 0 || report.n_disk_written - n_before <= 2); /* its own end */
+        n_before = report.n_disk_written;
+    }
+    assert_true(report.n_disk_evicted > 0);
+    close_world();
+}
+
 /* Without room in host memory, nothing goes to the disk, and answers end all the same. */
 static void without_host_memory_nothing_is_kept(void **state)
 {
@@ -413,6 +432,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(requests_may_end_at_any_moment, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_killed_process_leaves_no_wrong_block, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_bound_holds, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_prefix_in_use_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_host_memory_nothing_is_kept, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ static int32_t work(int prefix, int first, int n, bool is_write)
 {
     const struct kv_disk_work job = { .is_write = is_write,
                                       .key = { .block_bytes = BLOCK_BYTES, .block_tokens = 4 },
-                                      .names = &names[prefix][first],
+                                      .names = names[prefix],
                                       .first = first,
                                       .n_blocks = n,
                                       .view = { .next = next,

@@ -339,6 +339,78 @@ static void heal(struct world *w, bool is_stopped)
 
 /* Two managers may both believe that they lead only after a store lost its history; even then a
  * node obeys one, and after healing all nodes obey the same. */
+/* ---- A store by hand. ---- */
+
+static struct store_call *begun;
+
+static void note_call(void *self, struct store_call *call)
+{
+    (void)self;
+    begun = call;
+}
+
+static void forget_call(void *self, struct store_call *call)
+{
+    (void)self, (void)call;
+}
+
+/* The call in flight, which has to be of this kind, ends with DONE. */
+static void end_call(struct store_leader *leader, enum store_call_kind kind, int64_t revision)
+{
+    assert_non_null(begun);
+    assert_int_equal(begun->kind, kind);
+    const struct store_news news = { .kind = STORE_NEWS_CALL, .call = begun };
+    begun->end = STORE_DONE;
+    begun->revision = revision;
+    begun = NULL;
+    assert_true(store_leader_take(leader, &news, TIME_NS_PER_S));
+}
+
+static void tell(struct store_leader *leader, enum store_news_kind kind,
+                 const struct store_entry *entry, int64_t revision)
+{
+    const struct store_news news = {
+        .kind = kind, .n_entries = 1, .entries = entry, .revision = revision
+    };
+    (void)store_leader_take(leader, &news, TIME_NS_PER_S);
+}
+
+/* A candidate lost, and lists the store. The watch tells that the winner has left before the older
+ * list arrives. No later news corrects a list that is taken for the present. */
+static void test_a_list_is_older_than_the_watch(void **state)
+{
+    struct store store = { .begin = note_call, .forget = forget_call };
+    const struct store_leader_options options = {
+        .store = &store, .prefix = "/s/", .name = "m", .id = { 1, 2 }, .ttl_s = TTL_S
+    };
+    const struct store_id life = { 3, 4 };
+    char nonce[STORE_ID_TEXT], winner[STORE_ID_TEXT + 16];
+    int64_t now_ns = TIME_NS_PER_S;
+    (void)state;
+    store_id_write(life, nonce);
+    store_id_write((struct store_id){ 5, 6 }, winner);
+    strcat(winner, " 7 w");
+    const struct store_entry entries[] = { { "/s/nonce", view_text(nonce), 1, 1 },
+                                           { "/s/leader", view_text(winner), 9, 9 } };
+    struct store_leader *leader = store_leader_open(&options);
+    tell(leader, STORE_NEWS_LISTED, &entries[0], 5);
+    (void)store_leader_step(leader, now_ns);
+    end_call(leader, STORE_GRANT, 8);
+    end_call(leader, STORE_CHANGE, 9); /* the conditions did not hold */
+    assert_int_equal(begun->kind, STORE_LIST);
+    begun->entries = entries;
+    begun->n_entries = 2;
+    tell(leader, STORE_NEWS_PUT, &entries[1], 9);
+    tell(leader, STORE_NEWS_DELETED, &entries[1], 11);
+    end_call(leader, STORE_LIST, 10);
+    (void)store_leader_step(leader, now_ns += TTL_S * TIME_NS_PER_S);
+    end_call(leader, STORE_REVOKE, 12);
+    (void)store_leader_step(leader, now_ns += TTL_S * TIME_NS_PER_S);
+    assert_non_null(begun);
+    assert_int_equal(begun->kind, STORE_GRANT); /* it stands again */
+    store_leader_close(leader);
+}
+
 static void test_random_faults(void **state)
 {
     enum { N_SEEDS = 300, N_FAULTS = 12 };
@@ -372,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_a_store_that_was_away),
         cmocka_unit_test(test_a_store_that_was_rolled_back),
         cmocka_unit_test(test_an_empty_store_takes_over_nothing),
+        cmocka_unit_test(test_a_list_is_older_than_the_watch),
         cmocka_unit_test(test_random_faults),
     };
     log_set(LOG_ERROR, false);

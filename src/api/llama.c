@@ -69,18 +69,6 @@ static void print_settings(const struct api_call *call, struct json_out *json)
     json_out_close(json, '}');
 }
 
-static void print_prompt(const struct api_call *call, const struct api_choice *choice,
-                         struct json_out *json)
-{
-    const struct api_prompt *prompt = &call->prompts.of[choice->prompt];
-    struct str text;
-    str_init(&text);
-    tokenizer_decode(call->prompts.model->tokenizer, prompt->ids, prompt->n, true, &text);
-    json_out_key(json, "prompt");
-    json_out_view(json, view_of(text.at != NULL ? text.at : "", text.n));
-    str_free(&text);
-}
-
 static void print_timings(const struct api_call *call, struct json_out *json)
 {
     struct api_reply_sums sums = api_reply_sum_up(call);
@@ -99,7 +87,10 @@ static void print_end(const struct api_call *call, const struct api_choice *choi
     json_out_key_i64(json, "tokens_evaluated", choice->n_prompt);
     json_out_key_i64(json, "tokens_cached", choice->n_cached);
     print_settings(call, json);
-    print_prompt(call, choice, json);
+    if (call->prompts.ask.keeps_prompts) { /* else response_fields leaves it out */
+        json_out_key(json, "prompt");
+        json_out_view(json, call->prompts.ask.prompts[choice->prompt].text);
+    }
     json_out_key_bool(json, "has_new_line", has_line);
     json_out_key_bool(json, "truncated", false); /* a prompt that is too long is refused */
     json_out_key_text(json, "stop_type",

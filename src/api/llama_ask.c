@@ -199,7 +199,9 @@ void api_llama_ask_keep(struct api_ask *ask, const json_t *body)
         kept->fields[kept->n_fields++] =
             pile_text(&ask->pile, json_string_value(field), json_string_length(field));
     }
-    ask->keeps_prompts = true;
+    ask->keeps_prompts = kept->n_fields == 0;
+    for (int32_t i = 0; i < kept->n_fields; i++)
+        ask->keeps_prompts = ask->keeps_prompts || strcmp(kept->fields[i], "prompt") == 0;
     ask->keeps_tokens = ask->streams || kept->returns_tokens;
     ask->kept = kept;
 }

@@ -106,6 +106,20 @@ def fields_that_are_chosen():
 
 
 @test
+def repeated_prompts_are_bounded():
+    """Each answer shows its prompt. Prompts are read back once, on a worker, and all answers together repeat a bounded size."""
+    prompt = "\x01" * 100000  # six bytes each in an answer
+    with Server(EXE, context=1 << 18) as server:
+        page = complete(server, prompt=prompt, n_predict=1)
+        assert page["prompt"] == "<s>" + prompt
+        status, error = error_of(server.port, PATH, {"model": "toy", "prompt": prompt, "n_predict": 1, "n_cmpl": 128})
+        assert (status, error["param"]) == (400, "prompt") and "response_fields" in error["message"], error
+        pages = complete(server, prompt=prompt, n_predict=1, n_cmpl=128, response_fields=["index", "generation_settings/n_predict"])
+        assert pages == [{"index": i, "generation_settings/n_predict": 1} for i in range(128)]
+        assert complete(server, n_predict=1, response_fields=["prompt"]) == {"prompt": "<s>" + PROMPT}
+
+
+@test
 def values_are_meant_or_refused():
     with Server(EXE) as server:
         for fields in ({"logit_bias": [[97, 1.5], [98, False]]}, {"logit_bias": {"97": 2}}, {"repeat_penalty": 1.0, "repeat_last_n": 64},

@@ -324,7 +324,13 @@ static bool settle_logprobs(struct api_prompts *prompts, const struct mem_accoun
                       "for one answer: at most %lld tokens, in all choices%s, may have so many",
                       (long long)n_prompts, ask->sampling.n_top_scores,
                       (long long)(n_scores_max / n_each_score), ask->streams ? " of a stream" : "");
-    if ((ask->wants_logprobs || ask->keeps_tokens) && n_tokens * n_each > n_bytes_max)
+    bool keeps_tokens = ask->keeps_tokens && !ask->streams; /* a stream forgets what it has shown */
+    if (!ask->wants_logprobs && keeps_tokens && n_tokens * n_each > n_bytes_max)
+        api_error_set(&prompts->error, ERROR_TOO_LARGE, "max_tokens",
+                      "ids of up to %lld tokens are too many for one answer: at most %lld, of all "
+                      "prompts, may be returned",
+                      (long long)n_tokens, (long long)(n_bytes_max / n_each));
+    if (ask->wants_logprobs && n_tokens * n_each > n_bytes_max)
         api_error_set(&prompts->error, ERROR_TOO_LARGE, "max_tokens",
                       "logprobs of up to %lld tokens with %d alternatives each are too much for "
                       "one answer: at most %lld tokens, of all choices, may have so many",

@@ -10,6 +10,7 @@ from toy import Server, answer, ask, encode, error_of, post, run, stream, test
 EXE = sys.argv[1]
 PATH = "/completion"
 PROMPT = "tell me"
+N_LONG = 3000
 
 
 def complete(server, **fields):
@@ -117,6 +118,20 @@ def repeated_prompts_are_bounded():
         pages = complete(server, prompt=prompt, n_predict=1, n_cmpl=128, response_fields=["index", "generation_settings/n_predict"])
         assert pages == [{"index": i, "generation_settings/n_predict": 1} for i in range(128)]
         assert complete(server, n_predict=1, response_fields=["prompt"]) == {"prompt": "<s>" + PROMPT}
+
+
+@test
+def streams_keep_no_tokens():
+    """A stream has ids without a bound on its length, since what was shown is forgotten; a whole answer keeps them all."""
+    prompts = [PROMPT + "[n=3]", PROMPT + f"[n={N_LONG}]"] + ["a[n=3]"] * 14
+    with Server(EXE, context=1 << 20) as server:
+        parts = events(server, prompt=prompts)
+        ids = [id_ for part in parts if part["index"] == 1 for id_ in part["tokens"]]
+        assert bytes(id_ for id_ in ids if id_ < 256).decode() == answer(encode(prompts[1]), N_LONG) and len(ids) == N_LONG + 1
+        status, error = error_of(server.port, PATH, {"model": "toy", "prompt": prompts, "return_tokens": True})
+        assert (status, error["param"]) == (400, "max_tokens") and "ids of up to" in error["message"], error
+        status, error = error_of(server.port, PATH, {"model": "toy", "prompt": prompts, "stream": True, "n_probs": 1})
+        assert (status, error["param"]) == (400, "max_tokens") and "logprobs" in error["message"], error
 
 
 @test

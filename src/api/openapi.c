@@ -110,7 +110,7 @@ static const struct schema {
     { "LlamaRequest",
       OBJECT("\"prompt\"",
              "\"model\":" TEXT ",\"prompt\":{\"anyOf\":[" TEXT
-             ",{\"type\":\"array\"}]},\"n_predict\":" COUNT(-1, 1048576) ",\"stream\":" FLAG),
+             ",{\"type\":\"array\"},{\"type\":\"object\"}]},\"n_predict\":" COUNT(-1, 1048576) ",\"stream\":" FLAG),
       NULL },
     { "LlamaAnswer", "{}", "application/json" },
     { "ChatAnswer",

@@ -41,6 +41,7 @@ def whole_answers():
         for every in ({}, {"n_predict": -1}, {"n_predict": None}, {"n_predict": 4000}):  # up to its end, within the context
             page = complete(server, prompt=PROMPT + "[n=50]", **every)
             assert page["stop_type"] == "eos" and page["content"] == answer(encode(PROMPT + "[n=50]"), 50), page
+            assert page["generation_settings"]["n_predict"] == (4000 if every.get("n_predict") == 4000 else -1), page
         page = complete(server, prompt=PROMPT + "[n=9000]", seed=-1)
         assert page["stop_type"] == "limit" and page["tokens_evaluated"] + page["tokens_predicted"] == 4096, page
         page = complete(server, n_predict=0)
@@ -57,6 +58,10 @@ def prompts_of_all_forms():
             assert complete(server, prompt=one, n_predict=5)["content"] == text
         pages = complete(server, prompt=[PROMPT, ids, {"prompt_string": "other"}], n_predict=5)
         assert [page["index"] for page in pages] == [0, 1, 2] and pages[0]["content"] == pages[1]["content"] == text != pages[2]["content"]
+        for page in pages:  # each has its own times
+            times = page["timings"]
+            assert times["predicted_n"] == 5 and times["prompt_n"] + times["cache_n"] == page["tokens_evaluated"], page
+            assert times["cache_n"] == page["tokens_cached"], page
         assert len(complete(server, n_cmpl=2, n_predict=5)) == 2
         assert complete(server, prompt=[PROMPT], n_predict=5)["content"] == text
         for wrong in (None, 3, [], {}, {"prompt_string": 3}, [1, "a"], [None], ["a", {}], {"prompt_string": "a", "multimodal_data": ["x"]},
@@ -76,7 +81,7 @@ def streams_add_up_to_whole_answers():
                 assert [part["stop"] for part in own] == [False] * (len(own) - 1) + [True]
                 assert "".join(part["content"] for part in own) == page["content"]
                 assert [id_ for part in own for id_ in part["tokens"]] == page["tokens"] and page["tokens"], (own, page)
-                assert own[-1]["content"] == "" and own[-1]["tokens_predicted"] == page["tokens_predicted"]
+                assert own[-1]["content"] == "" and own[-1]["tokens_predicted"] == own[-1]["timings"]["predicted_n"] == page["tokens_predicted"]
                 assert all(part["timings"]["predicted_n"] > 0 for part in own)
                 if "n_probs" in more:
                     shown = [one for part in own for one in part["completion_probabilities"]]
@@ -144,7 +149,7 @@ def values_are_meant_or_refused():
         for fields in ({"logit_bias": [["text", 1]]}, {"logit_bias": [[97]]}, {"logit_bias": [97, 1]}, {"repeat_last_n": 64, "repeat_penalty": 1.2},
                        {"repeat_last_n": "x"}, {"mirostat": 2}, {"lora": [{"id": 0}]}, {"post_sampling_probs": True}, {"n_probs": -1},
                        {"n_probs": 21}, {"n_predict": "x"}, {"return_tokens": 1}, {"response_fields": "content"}, {"response_fields": [""]},
-                       {"response_fields": ["a" * 300]}, {"return_progress": True}, {"seed": "x"}, {"n_cmpl": 0}, {"samplers": ["top_k"]}):
+                       {"response_fields": ["a" * 300]}, {"return_progress": True}, {"seed": "x"}, {"n_cmpl": 0}, {"echo": True}, {"prompt_logprobs": 1}, {"samplers": ["top_k"]}):
             status, error = error_of(server.port, PATH, {"model": "toy", "prompt": PROMPT, "n_predict": 2, **fields})
             assert status == 400 and error["message"], (fields, error)
 

@@ -177,7 +177,9 @@ def tokens_of_texts():
             assert post(server.port, "/tokenize", {"model": "toy", **fields})[2]["tokens"] == ids
         page = post(server.port, "/tokenize", {"model": "toy", "content": "aé", "with_pieces": True})[2]
         assert page["tokens"] == [{"id": 97, "piece": "a"}, {"id": 0xC3, "piece": [0xC3]}, {"id": 0xA9, "piece": [0xA9]}], page
-        for wrong in ({"with_pieces": 1}, {"add_special": "x"}):
+        assert post(server.port, "/tokenize", {"model": "toy", "content": "<s>", "parse_special": True})[2]["tokens"] == encode("<s>", bos=False)
+        assert post(server.port, "/tokenize", {"model": "toy", "content": "<s>", "parse_special": False})[2]["tokens"] == list(b"<s>")
+        for wrong in ({"with_pieces": 1}, {"add_special": "x"}, {"parse_special": 1}):
             assert error_of(server.port, "/tokenize", {"model": "toy", "content": "a", **wrong})[0] == 400
 
 

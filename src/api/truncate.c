@@ -25,8 +25,8 @@ static bool ends_broken(const struct str *text)
     return text->n >= 3 && memcmp(text->at + text->n - 3, "\xEF\xBF\xBD", 3) == 0;
 }
 
-/* Decodes at most the first n ids. A cut character becomes U+FFFD, and some decoders replace with it
- * each byte of the run that it ends. So up to three more tokens are left out until the text ends
+/* Decodes at most the first n ids. A cut character becomes U+FFFD, and some decoders replace with
+ * it each byte of the run that it ends. So up to three more tokens are left out until the text ends
  * with a whole character. If that is U+FFFD itself, the shortest text is the one that has none of a
  * cut character. */
 static void decode_whole(const struct tokenizer *tokenizer, const int32_t *ids, int32_t n,

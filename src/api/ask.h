@@ -32,7 +32,7 @@ struct api_ask {
     bool add_generation_prompt, continue_final_message, add_special_tokens;
     bool echo, streams, include_usage, ignores_eos, include_stop, skips_special;
     bool wants_logprobs, has_seed, has_priority;
-    bool keeps_tokens, keeps_prompts; /* the answer shows their ids, and the prompts' texts */
+    bool keeps_tokens, keeps_prompts; /* the answer shows ids of its tokens, and the prompts */
     bool wants_scores, shows_scores;  /* of the prompt's tokens; as prompt_logprobs */
     bool has_timings;                 /* in each event of a stream */
     bool truncates;                   /* ASK_EMBED: texts are cut to the context */

@@ -636,7 +636,7 @@ void api_call_take(struct api *api, struct api_http_exchange *x, const struct ap
         call->job.rank = API_JOB_PATIENT;
         api_headers_key(&x->head, &call->key);
     }
-    bool is_small = call->body.n <= INLINE_BYTES_MAX &&
+    bool is_small = call->body.n <= INLINE_BYTES_MAX && !goes_on &&
                     !api_guided_may_have(view_of(call->body.at, call->body.n));
     bool is_put = !is_small && api_workers_put(api->workers, &call->job);
     if (!is_put && goes_on) {

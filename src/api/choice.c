@@ -50,6 +50,17 @@ static bool grow(void **at, size_t n, size_t *n_max, size_t n_least, size_t byte
     return true;
 }
 
+/* Forgets the tokens that a stream has shown, if most of the array is such. */
+static void forget_shown(struct api_choice *choice)
+{
+    if (choice->n_tokens < choice->n_tokens_max || choice->n_tokens_shown <= choice->n_tokens / 2)
+        return;
+    choice->n_tokens -= choice->n_tokens_shown;
+    memmove(choice->tokens, choice->tokens + choice->n_tokens_shown,
+            choice->n_tokens * sizeof(*choice->tokens));
+    choice->n_tokens_shown = 0;
+}
+
 bool api_choice_make_room(struct api_choice *choice, const struct api_choice_rules *rules,
                           int32_t id)
 {
@@ -57,6 +68,7 @@ bool api_choice_make_room(struct api_choice *choice, const struct api_choice_rul
     size_t n_text = piece.n + TEXT_BYTES_MORE;
     void *tokens = choice->tokens;
     bool has_room = true;
+    forget_shown(choice);
     if (rules->keeps_tokens)
         has_room =
             grow(&tokens, choice->n_tokens, &choice->n_tokens_max, 16, sizeof(*choice->tokens));

@@ -69,21 +69,18 @@ static void print_settings(const struct api_call *call, struct json_out *json)
     json_out_close(json, '}');
 }
 
-static void print_prompt(const struct api_call *call, const struct api_choice *choice,
-                         struct json_out *json)
+/* Prints the times of one choice, since it has a page of its own. */
+static void print_timings(const struct api_call *call, const struct api_choice *choice,
+                          struct json_out *json)
 {
-    const struct api_prompt *prompt = &call->prompts.of[choice->prompt];
-    struct str text;
-    str_init(&text);
-    tokenizer_decode(call->prompts.model->tokenizer, prompt->ids, prompt->n, true, &text);
-    json_out_key(json, "prompt");
-    json_out_view(json, view_of(text.at != NULL ? text.at : "", text.n));
-    str_free(&text);
-}
-
-static void print_timings(const struct api_call *call, struct json_out *json)
-{
-    struct api_reply_sums sums = api_reply_sum_up(call);
+    bool has_begun = choice->first_ns > 0;
+    struct api_reply_sums sums = { .n_choices = 1,
+                                   .n_prompt = choice->n_prompt,
+                                   .n_generated = choice->n_generated,
+                                   .n_cached = choice->n_cached,
+                                   .queue_ns = choice->queue_ns,
+                                   .first_ns = has_begun ? choice->first_ns : call->arrived_ns,
+                                   .last_ns = has_begun ? choice->last_ns : call->arrived_ns };
     json_out_key(json, "timings");
     api_reply_print_timings(call, &sums, json);
 }
@@ -99,7 +96,10 @@ static void print_end(const struct api_call *call, const struct api_choice *choi
     json_out_key_i64(json, "tokens_evaluated", choice->n_prompt);
     json_out_key_i64(json, "tokens_cached", choice->n_cached);
     print_settings(call, json);
-    print_prompt(call, choice, json);
+    if (call->prompts.ask.keeps_prompts) { /* else response_fields leaves it out */
+        json_out_key(json, "prompt");
+        json_out_view(json, call->prompts.ask.prompts[choice->prompt].text);
+    }
     json_out_key_bool(json, "has_new_line", has_line);
     json_out_key_bool(json, "truncated", false); /* a prompt that is too long is refused */
     json_out_key_text(json, "stop_type",
@@ -107,7 +107,7 @@ static void print_end(const struct api_call *call, const struct api_choice *choi
                       : choice->stop_text != NULL ? "word"
                                                   : "eos");
     json_out_key_text(json, "stopping_word", choice->stop_text != NULL ? choice->stop_text : "");
-    print_timings(call, json);
+    print_timings(call, choice, json);
 }
 
 /* Finds a member by its path: names with slashes between them. */
@@ -173,7 +173,7 @@ static void print_part(struct api_call *call, struct api_choice *choice, struct 
     json_out_key_i64(&json, "tokens_predicted", choice->n_generated);
     json_out_key_i64(&json, "tokens_evaluated", choice->n_prompt);
     if (call->prompts.ask.has_timings)
-        print_timings(call, &json);
+        print_timings(call, choice, &json);
     json_out_close(&json, '}');
 }
 

@@ -144,7 +144,15 @@ static void read_lengths(const json_t *body, json_t *out)
 static void check_flags(const json_t *body, struct api_error *error)
 {
     static const char *const flags[] = { "return_tokens", "cache_prompt" };
+    static const char *const elsewhere[] = { "echo", "prompt_logprobs" };
     const json_t *fields = json_object_get(body, "response_fields");
+    for (size_t i = 0; i < COUNT_OF(elsewhere); i++) {
+        const json_t *value = json_object_get(body, elsewhere[i]);
+        if (value != NULL && !json_is_null(value) && !json_is_false(value))
+            api_error_set(error, ERROR_INVALID, elsewhere[i],
+                          "%s is not supported here: send the request to /v1/completions",
+                          elsewhere[i]);
+    }
     for (size_t i = 0; i < COUNT_OF(flags); i++) {
         const json_t *value = json_object_get(body, flags[i]);
         if (value != NULL && !json_is_null(value) && !json_is_boolean(value))
@@ -190,7 +198,7 @@ void api_llama_ask_keep(struct api_ask *ask, const json_t *body)
         .returns_tokens = json_is_true(json_object_get(body, "return_tokens")),
         .n_probs = ask->wants_logprobs ? ask->sampling.n_top_logprobs : 0,
         .n_predict =
-            ask->n_tokens_max < LIMIT_CONTEXT || n_predict != NULL ? ask->n_tokens_max : -1,
+            ask->n_tokens_max < LIMIT_CONTEXT || json_is_number(n_predict) ? ask->n_tokens_max : -1,
     };
     if (json_is_number(n_predict) && json_number_value(n_predict) < 0)
         kept->n_predict = -1;
@@ -199,7 +207,9 @@ void api_llama_ask_keep(struct api_ask *ask, const json_t *body)
         kept->fields[kept->n_fields++] =
             pile_text(&ask->pile, json_string_value(field), json_string_length(field));
     }
-    ask->keeps_prompts = true;
+    ask->keeps_prompts = kept->n_fields == 0;
+    for (int32_t i = 0; i < kept->n_fields; i++)
+        ask->keeps_prompts = ask->keeps_prompts || strcmp(kept->fields[i], "prompt") == 0;
     ask->keeps_tokens = ask->streams || kept->returns_tokens;
     ask->kept = kept;
 }

@@ -108,9 +108,9 @@ static const struct schema {
     { "OllamaEmbeddings", OBJECT("\"model\",\"embeddings\"", "\"embeddings\":" ARRAY),
       "application/json" },
     { "LlamaRequest",
-      OBJECT("\"prompt\"",
-             "\"model\":" TEXT ",\"prompt\":{\"anyOf\":[" TEXT
-             ",{\"type\":\"array\"}]},\"n_predict\":" COUNT(-1, 1048576) ",\"stream\":" FLAG),
+      OBJECT("\"prompt\"", "\"model\":" TEXT ",\"prompt\":{\"anyOf\":[" TEXT
+                           ",{\"type\":\"array\"},{\"type\":\"object\"}]},\"n_predict\":" COUNT(
+                               -1, 1048576) ",\"stream\":" FLAG),
       NULL },
     { "LlamaAnswer", "{}", "application/json" },
     { "ChatAnswer",

@@ -165,7 +165,7 @@ static void finish_body(struct api_prompts *prompts, int32_t index, struct reque
     if (body->n_grammar > 0)
         memcpy(grammar, prompts->guide.text.at, body->n_grammar);
     prompts->of[index] = (struct api_prompt){ .n = n, .body = body };
-    if (ask->wants_scores || ask->keeps_prompts) { /* the body is given back once it is submitted */
+    if (ask->wants_scores) { /* the body is given back once it is submitted */
         int32_t *ids = pile_take(&prompts->ask.pile, sizeof *ids * (size_t)n);
         memcpy(ids, request_body_tokens(body), sizeof *ids * (size_t)n);
         prompts->of[index].ids = ids;
@@ -250,26 +250,48 @@ static int64_t escaped_bytes(struct view text)
     return n;
 }
 
+/* Replaces a prompt's text by that of its tokens: with all special ones if the answer shows the
+ * prompt beside its own text, as llama-server does. */
+static void read_back(struct api_prompts *prompts, int32_t index)
+{
+    struct api_ask *ask = &prompts->ask;
+    struct api_ask_prompt *prompt = &ask->prompts[index];
+    const struct tokenizer *tokenizer = prompts->model->tokenizer;
+    struct detokenizer detokenizer;
+    struct str text;
+    str_init(&text);
+    if (ask->keeps_prompts) {
+        tokenizer_decode(tokenizer, request_body_tokens(prompts->of[index].body),
+                         prompts->of[index].n, true, &text);
+    } else {
+        detokenizer_init(&detokenizer, tokenizer, false);
+        for (int32_t k = 0; k < prompt->n_ids; k++)
+            detokenizer_add(&detokenizer, prompt->ids[k], &text);
+        detokenizer_end(&detokenizer, &text);
+    }
+    prompt->text = view_of(text.n > 0 ? pile_text(&ask->pile, text.at, text.n) : "", text.n);
+    str_free(&text);
+}
+
 /* Prepares the prompts that an answer repeats. Ids become text here, on a worker, once for all
  * choices. */
 static bool settle_echo(struct api_prompts *prompts)
 {
     struct api_ask *ask = &prompts->ask;
-    struct detokenizer detokenizer;
-    for (int32_t i = 0; i < prompts->n && ask->echo; i++) {
-        struct api_ask_prompt *prompt = &ask->prompts[i];
-        struct str text;
-        str_init(&text);
-        detokenizer_init(&detokenizer, prompts->model->tokenizer, false);
-        for (int32_t k = 0; k < prompt->n_ids; k++)
-            detokenizer_add(&detokenizer, prompt->ids[k], &text);
-        detokenizer_end(&detokenizer, &text);
-        if (prompt->ids != NULL)
-            prompt->text = view_of(pile_text(&ask->pile, text.at, text.n), text.n);
-        str_free(&text);
-        prompts->n_echo_bytes += escaped_bytes(prompt->text) * ask->n;
+    bool repeats = ask->echo || ask->keeps_prompts;
+    for (int32_t i = 0; i < prompts->n && repeats; i++) {
+        if (ask->keeps_prompts && prompts->n_echo_bytes > ECHO_BYTES_MAX)
+            break;
+        if (ask->keeps_prompts || ask->prompts[i].ids != NULL)
+            read_back(prompts, i);
+        prompts->n_echo_bytes += escaped_bytes(ask->prompts[i].text) * ask->n;
     }
-    if (prompts->n_echo_bytes > ECHO_BYTES_MAX)
+    if (prompts->n_echo_bytes > ECHO_BYTES_MAX && ask->keeps_prompts)
+        api_error_set(&prompts->error, ERROR_TOO_LARGE, "prompt",
+                      "the answers would repeat more than %d bytes of prompts: send fewer, or "
+                      "response_fields without \"prompt\"",
+                      ECHO_BYTES_MAX);
+    else if (prompts->n_echo_bytes > ECHO_BYTES_MAX)
         api_error_set(&prompts->error, ERROR_TOO_LARGE, "echo",
                       "echo would repeat %lld bytes of prompts in one answer, and at most %d are "
                       "repeated",
@@ -302,7 +324,13 @@ static bool settle_logprobs(struct api_prompts *prompts, const struct mem_accoun
                       "for one answer: at most %lld tokens, in all choices%s, may have so many",
                       (long long)n_prompts, ask->sampling.n_top_scores,
                       (long long)(n_scores_max / n_each_score), ask->streams ? " of a stream" : "");
-    if ((ask->wants_logprobs || ask->keeps_tokens) && n_tokens * n_each > n_bytes_max)
+    bool keeps_tokens = ask->keeps_tokens && !ask->streams; /* a stream forgets what it has shown */
+    if (!ask->wants_logprobs && keeps_tokens && n_tokens * n_each > n_bytes_max)
+        api_error_set(&prompts->error, ERROR_TOO_LARGE, "max_tokens",
+                      "ids of up to %lld tokens are too many for one answer: at most %lld, of all "
+                      "prompts, may be returned",
+                      (long long)n_tokens, (long long)(n_bytes_max / n_each));
+    if (ask->wants_logprobs && n_tokens * n_each > n_bytes_max)
         api_error_set(&prompts->error, ERROR_TOO_LARGE, "max_tokens",
                       "logprobs of up to %lld tokens with %d alternatives each are too much for "
                       "one answer: at most %lld tokens, of all choices, may have so many",

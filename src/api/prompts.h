@@ -17,7 +17,7 @@ struct api_prompts {
     int32_t n;
     struct api_prompt {
         int32_t n;                 /* tokens */
-        const int32_t *ids;        /* (n) of a prompt that is scored or shown, otherwise NULL */
+        const int32_t *ids;        /* (n) of a scored prompt, otherwise NULL */
         struct request_body *body; /* as it is submitted, except its seed */
     } * of;                        /* in the ask's pile */
     struct pile bodies;            /* they live until api_prompts_sent */

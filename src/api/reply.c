@@ -188,7 +188,7 @@ static void print_choice(struct api_call *call, struct api_choice *choice,
 
 struct api_reply_sums api_reply_sum_up(const struct api_call *call)
 {
-    struct api_reply_sums sums = { .first_ns = TIME_NEVER };
+    struct api_reply_sums sums = { .n_choices = call->n_choices, .first_ns = TIME_NEVER };
     for (int32_t i = 0; i < call->prompts.n; i++)
         sums.n_prompt += call->prompts.of[i].n;
     for (int32_t i = 0; i < call->n_choices; i++) {
@@ -218,7 +218,7 @@ void api_reply_print_timings(const struct api_call *call, const struct api_reply
     double prompt_ms = ms_of(max_i64(sums->first_ns - call->arrived_ns - sums->queue_ns, 0));
     double decode_ms = ms_of(sums->last_ns - sums->first_ns);
     double n_computed = (double)(sums->n_prompt - sums->n_cached);
-    double n_drawn = (double)max_i64(sums->n_generated - call->n_choices, 0);
+    double n_drawn = (double)max_i64(sums->n_generated - sums->n_choices, 0);
     json_out_open(json, '{');
     json_out_key_i64(json, "cache_n", sums->n_cached);
     json_out_key_i64(json, "prompt_n", sums->n_prompt - sums->n_cached);

@@ -11,7 +11,8 @@ extern const struct api_family api_reply_chats, api_reply_completions;
 void api_reply_prefix(struct api_call *call); /* prepares the common beginning of all chunks */
 const char *api_reply_model(const struct api_call *call); /* as the client named it */
 
-struct api_reply_sums { /* of all choices of a call */
+struct api_reply_sums { /* of all n_choices of a call, or of one */
+    int32_t n_choices;
     int64_t n_prompt, n_generated, n_cached, n_preempted, queue_ns, first_ns, last_ns;
 };
 struct api_reply_sums api_reply_sum_up(const struct api_call *call);

@@ -95,6 +95,8 @@ static void encode(struct text_job *job, const struct api_model *model,
                    const struct api_fields *fields, struct view text, const char *field)
 {
     bool adds_special = strcmp(field, "prompt") == 0, with_texts = false, with_pieces = false;
+    bool parses_special = true;
+    api_fields_bool(fields, "parse_special", &parses_special);
     api_fields_bool(fields, "add_special", &adds_special);
     api_fields_bool(fields, "add_special_tokens", &adds_special);
     api_fields_bool(fields, "return_token_strs", &with_texts);
@@ -103,7 +105,8 @@ static void encode(struct text_job *job, const struct api_model *model,
         return;
     size_t n_most = tokenizer_ids_max(model->tokenizer, text.n);
     int32_t n_max = (int32_t)min_i64(model->n_context_max, (int64_t)n_most);
-    unsigned flags = TOKENIZER_PARSE_SPECIAL | (adds_special ? TOKENIZER_ADD_SPECIAL : 0u);
+    unsigned flags = (parses_special ? TOKENIZER_PARSE_SPECIAL : 0u) |
+                     (adds_special ? TOKENIZER_ADD_SPECIAL : 0u);
     int32_t *ids = mem_take(sizeof(*ids) * (size_t)n_max);
     int32_t n = tokenizer_encode(model->tokenizer, text, flags, ids, n_max);
     if (n == TOKENIZER_TOO_COSTLY)

@@ -7,7 +7,7 @@
 #include "text/tokenizer.h"
 #include <string.h>
 
-enum { TRIES_MAX = 16, MORE_MAX = 256 };
+enum { TRIES_MAX = 16, MORE_MAX = 256, CHARACTER_BYTES_MAX = 4 };
 
 /* Leaves out what can't fit in any case. */
 static struct view shorten(struct view text, int32_t n_tokens_max)
@@ -20,11 +20,32 @@ static struct view shorten(struct view text, int32_t n_tokens_max)
     return view_of(text.at, n_max);
 }
 
-/* Drops U+FFFD at the end, which a cut character becomes. */
-static void drop_broken(struct str *text)
+static bool ends_broken(const struct str *text)
 {
-    while (text->n >= 3 && memcmp(text->at + text->n - 3, "\xEF\xBF\xBD", 3) == 0)
-        text->n -= 3;
+    return text->n >= 3 && memcmp(text->at + text->n - 3, "\xEF\xBF\xBD", 3) == 0;
+}
+
+/* Decodes at most the first n ids. A cut character becomes U+FFFD, and some decoders replace with
+ * it each byte of the run that it ends. So up to three more tokens are left out until the text ends
+ * with a whole character. If that is U+FFFD itself, the shortest text is the one that has none of a
+ * cut character. */
+static void decode_whole(const struct tokenizer *tokenizer, const int32_t *ids, int32_t n,
+                         struct str *out)
+{
+    int32_t n_best = n;
+    size_t n_least = SIZE_MAX;
+    for (int32_t i = 0; i < CHARACTER_BYTES_MAX && i < n; i++) {
+        str_clear(out);
+        tokenizer_decode(tokenizer, ids, n - i, true, out);
+        if (!ends_broken(out))
+            return;
+        if (out->n < n_least) {
+            n_least = out->n;
+            n_best = n - i;
+        }
+    }
+    str_clear(out);
+    tokenizer_decode(tokenizer, ids, n_best, true, out);
 }
 
 struct view api_truncate(const struct api_model *model, struct view text, unsigned flags,
@@ -48,9 +69,7 @@ struct view api_truncate(const struct api_model *model, struct view text, unsign
     struct str out;
     str_init(&out);
     for (int i = 0; i < TRIES_MAX && !is_cut && room > 0; i++) {
-        str_clear(&out);
-        tokenizer_decode(tokenizer, ids, room, true, &out);
-        drop_broken(&out);
+        decode_whole(tokenizer, ids, room, &out);
         n = tokenizer_encode(tokenizer, view_of(out.at, out.n), flags, again, n_again_max);
         is_cut = n >= 0 && n <= n_max;
         room -= n > n_max ? n - n_max : MORE_MAX;

@@ -10,6 +10,7 @@ from toy import Server, answer, ask, encode, error_of, post, run, stream, test
 EXE = sys.argv[1]
 PATH = "/completion"
 PROMPT = "tell me"
+N_LONG = 3000
 
 
 def complete(server, **fields):
@@ -40,6 +41,7 @@ def whole_answers():
         for every in ({}, {"n_predict": -1}, {"n_predict": None}, {"n_predict": 4000}):  # up to its end, within the context
             page = complete(server, prompt=PROMPT + "[n=50]", **every)
             assert page["stop_type"] == "eos" and page["content"] == answer(encode(PROMPT + "[n=50]"), 50), page
+            assert page["generation_settings"]["n_predict"] == (4000 if every.get("n_predict") == 4000 else -1), page
         page = complete(server, prompt=PROMPT + "[n=9000]", seed=-1)
         assert page["stop_type"] == "limit" and page["tokens_evaluated"] + page["tokens_predicted"] == 4096, page
         page = complete(server, n_predict=0)
@@ -56,6 +58,10 @@ def prompts_of_all_forms():
             assert complete(server, prompt=one, n_predict=5)["content"] == text
         pages = complete(server, prompt=[PROMPT, ids, {"prompt_string": "other"}], n_predict=5)
         assert [page["index"] for page in pages] == [0, 1, 2] and pages[0]["content"] == pages[1]["content"] == text != pages[2]["content"]
+        for page in pages:  # each has its own times
+            times = page["timings"]
+            assert times["predicted_n"] == 5 and times["prompt_n"] + times["cache_n"] == page["tokens_evaluated"], page
+            assert times["cache_n"] == page["tokens_cached"], page
         assert len(complete(server, n_cmpl=2, n_predict=5)) == 2
         assert complete(server, prompt=[PROMPT], n_predict=5)["content"] == text
         for wrong in (None, 3, [], {}, {"prompt_string": 3}, [1, "a"], [None], ["a", {}], {"prompt_string": "a", "multimodal_data": ["x"]},
@@ -75,7 +81,7 @@ def streams_add_up_to_whole_answers():
                 assert [part["stop"] for part in own] == [False] * (len(own) - 1) + [True]
                 assert "".join(part["content"] for part in own) == page["content"]
                 assert [id_ for part in own for id_ in part["tokens"]] == page["tokens"] and page["tokens"], (own, page)
-                assert own[-1]["content"] == "" and own[-1]["tokens_predicted"] == page["tokens_predicted"]
+                assert own[-1]["content"] == "" and own[-1]["tokens_predicted"] == own[-1]["timings"]["predicted_n"] == page["tokens_predicted"]
                 assert all(part["timings"]["predicted_n"] > 0 for part in own)
                 if "n_probs" in more:
                     shown = [one for part in own for one in part["completion_probabilities"]]
@@ -106,6 +112,34 @@ def fields_that_are_chosen():
 
 
 @test
+def repeated_prompts_are_bounded():
+    """Each answer shows its prompt. Prompts are read back once, on a worker, and all answers together repeat a bounded size."""
+    prompt = "\x01" * 100000  # six bytes each in an answer
+    with Server(EXE, context=1 << 18) as server:
+        page = complete(server, prompt=prompt, n_predict=1)
+        assert page["prompt"] == "<s>" + prompt
+        status, error = error_of(server.port, PATH, {"model": "toy", "prompt": prompt, "n_predict": 1, "n_cmpl": 128})
+        assert (status, error["param"]) == (400, "prompt") and "response_fields" in error["message"], error
+        pages = complete(server, prompt=prompt, n_predict=1, n_cmpl=128, response_fields=["index", "generation_settings/n_predict"])
+        assert pages == [{"index": i, "generation_settings/n_predict": 1} for i in range(128)]
+        assert complete(server, n_predict=1, response_fields=["prompt"]) == {"prompt": "<s>" + PROMPT}
+
+
+@test
+def streams_keep_no_tokens():
+    """A stream has ids without a bound on its length, since what was shown is forgotten; a whole answer keeps them all."""
+    prompts = [PROMPT + "[n=3]", PROMPT + f"[n={N_LONG}]"] + ["a[n=3]"] * 14
+    with Server(EXE, context=1 << 20) as server:
+        parts = events(server, prompt=prompts)
+        ids = [id_ for part in parts if part["index"] == 1 for id_ in part["tokens"]]
+        assert bytes(id_ for id_ in ids if id_ < 256).decode() == answer(encode(prompts[1]), N_LONG) and len(ids) == N_LONG + 1
+        status, error = error_of(server.port, PATH, {"model": "toy", "prompt": prompts, "return_tokens": True})
+        assert (status, error["param"]) == (400, "max_tokens") and "ids of up to" in error["message"], error
+        status, error = error_of(server.port, PATH, {"model": "toy", "prompt": prompts, "stream": True, "n_probs": 1})
+        assert (status, error["param"]) == (400, "max_tokens") and "logprobs" in error["message"], error
+
+
+@test
 def values_are_meant_or_refused():
     with Server(EXE) as server:
         for fields in ({"logit_bias": [[97, 1.5], [98, False]]}, {"logit_bias": {"97": 2}}, {"repeat_penalty": 1.0, "repeat_last_n": 64},
@@ -115,7 +149,7 @@ def values_are_meant_or_refused():
         for fields in ({"logit_bias": [["text", 1]]}, {"logit_bias": [[97]]}, {"logit_bias": [97, 1]}, {"repeat_last_n": 64, "repeat_penalty": 1.2},
                        {"repeat_last_n": "x"}, {"mirostat": 2}, {"lora": [{"id": 0}]}, {"post_sampling_probs": True}, {"n_probs": -1},
                        {"n_probs": 21}, {"n_predict": "x"}, {"return_tokens": 1}, {"response_fields": "content"}, {"response_fields": [""]},
-                       {"response_fields": ["a" * 300]}, {"return_progress": True}, {"seed": "x"}, {"n_cmpl": 0}, {"samplers": ["top_k"]}):
+                       {"response_fields": ["a" * 300]}, {"return_progress": True}, {"seed": "x"}, {"n_cmpl": 0}, {"echo": True}, {"prompt_logprobs": 1}, {"samplers": ["top_k"]}):
             status, error = error_of(server.port, PATH, {"model": "toy", "prompt": PROMPT, "n_predict": 2, **fields})
             assert status == 400 and error["message"], (fields, error)
 
@@ -143,7 +177,9 @@ def tokens_of_texts():
             assert post(server.port, "/tokenize", {"model": "toy", **fields})[2]["tokens"] == ids
         page = post(server.port, "/tokenize", {"model": "toy", "content": "aé", "with_pieces": True})[2]
         assert page["tokens"] == [{"id": 97, "piece": "a"}, {"id": 0xC3, "piece": [0xC3]}, {"id": 0xA9, "piece": [0xA9]}], page
-        for wrong in ({"with_pieces": 1}, {"add_special": "x"}):
+        assert post(server.port, "/tokenize", {"model": "toy", "content": "<s>", "parse_special": True})[2]["tokens"] == encode("<s>", bos=False)
+        assert post(server.port, "/tokenize", {"model": "toy", "content": "<s>", "parse_special": False})[2]["tokens"] == list(b"<s>")
+        for wrong in ({"with_pieces": 1}, {"add_special": "x"}, {"parse_special": 1}):
             assert error_of(server.port, "/tokenize", {"model": "toy", "content": "a", **wrong})[0] == 400
 
 

@@ -57,6 +57,14 @@ def a_text_is_answered(s):
 
 
 @test
+def a_text_may_name_the_field(s):
+    """A small body that looks as if it went on from an answer is read by a worker, and not refused."""
+    for text in ("previous_response_id", '"previous_response_id": "resp_1"'):
+        status, _, page = create(s, input=text + say("Hello."))
+        assert status == 200 and page["output"][0]["content"][0]["text"] == "Hello.", page
+
+
+@test
 def items_are_messages(s):
     """The number of prompt tokens is that of the chat with the same messages."""
     call = {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"city":"x"}'}

@@ -261,19 +261,25 @@ static void open_threads(struct house *house, int e, const struct run_unit_optio
     watch(house, run_unit_load_fd(unit));
 }
 
-/* Engines on CPUs share packed weights. One on a GPU packs by itself, for its own memory. */
+/* Engines on CPUs share packed weights if they pack alike. One on a GPU packs by itself, for its
+ * own memory. */
 static void open_process(struct house *house, int e, const struct run_unit_options *options)
 {
     const struct engine_place *place = &house->engines[e];
     bool is_cpu = place->device_spec.kind == DEVICE_CPU;
+    int first = 0;
+    while (first < e && !process_weights_are_shared(&house->engines[first].device_spec,
+                                                    &place->device_spec))
+        first++;
     struct process_device device = { .spec = place->device_spec, .n_lanes = place->lanes.n };
     memcpy(device.lanes, place->lanes.devices, sizeof device.lanes);
-    if (is_cpu && house->weights == NULL)
-        house->weights = process_weights_open(&device, house->epoll_fd);
+    struct process_weights **weights = &house->weights[first];
+    if (is_cpu && *weights == NULL)
+        *weights = process_weights_open(&device, house->epoll_fd);
     house->engines[e].unit.process =
         process_unit_open(&(struct process_unit_options){ .unit = options,
                                                           .device = device,
-                                                          .weights = is_cpu ? house->weights : NULL,
+                                                          .weights = is_cpu ? *weights : NULL,
                                                           .epoll_fd = house->epoll_fd,
                                                           .stall_ns = house->config.stall_ns,
                                                           .door = house->bulk.child_door });
@@ -593,7 +599,8 @@ bool wire_close(struct house *house)
             house->engines[e].device->close(house->engines[e].device->self);
     }
     fleet_bulk_close(&house->bulk);
-    process_weights_close(house->weights);
+    for (int e = 0; e < LIMIT_DEVICES; e++)
+        process_weights_close(house->weights[e]);
     wire_devices_close(house);
     bool is_recorded = recorders_close(&house->recorders);
     grammar_cache_close(house->grammars);

@@ -67,7 +67,8 @@ struct house {
     struct chosen chosen;
     struct engine_place engines[LIMIT_DEVICES];
     int n_engines;
-    struct process_weights *weights; /* of engines that are processes */
+    struct process_weights *weights[LIMIT_DEVICES]; /* of engines that are processes, by the first
+                                                       one of those that share it */
     struct nvml *nvml;               /* by engine; NULL: no GPU, or no library */
     struct fleet_bulk bulk;          /* of KV and files, to other engines and nodes */
     struct recorders recorders;

@@ -126,7 +126,7 @@ static enum status rank_add(char *text, int n_cores_max, struct device_spec *out
 static enum status group_parse(const char *text, int n_cores_max, struct device_spec *out,
                                struct fault *fault)
 {
-    enum { TEXT_MAX = 512 };
+    enum { TEXT_MAX = 6144 }; /* all cores, one by one */
     char rank[TEXT_MAX];
     enum status status = STATUS_OK;
     const char *p = text + strlen("group("), *end = strchr(p, ')');

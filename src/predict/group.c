@@ -5,6 +5,13 @@
 
 enum { SUMS_PER_LAYER = 2 }; /* behind attention and behind the feed-forward */
 
+/* Rounds a time. One that no integer holds becomes one that is too long for every use. */
+static int64_t whole_of(double ps)
+{
+    const double most = 0x1p62;
+    return (int64_t)num_floor((ps < most ? ps : most) + 0.5);
+}
+
 const struct predict_group_sums *predict_group_find(const struct predict_group *group,
                                                     int32_t n_ranks)
 {
@@ -24,7 +31,7 @@ int64_t predict_group_sum_ps(const struct predict_group_sums *sums, int64_t n_by
     double part =
         (double)(n_bytes - sums->bytes[i - 1]) / (double)(sums->bytes[i] - sums->bytes[i - 1]);
     double ps = (double)sums->ps[i - 1] + part * (double)(sums->ps[i] - sums->ps[i - 1]);
-    return (int64_t)num_floor((ps > 0 ? ps : 0) + 0.5);
+    return whole_of(ps > 0 ? ps : 0);
 }
 
 /* The sums of a step as a line over its rows, through few and many rows. */
@@ -45,7 +52,7 @@ static struct line line_of(const struct predict_group *group, const struct predi
 
 static int64_t ps_of(double part, int64_t of_rank_ps, double sums_ps)
 {
-    return (int64_t)num_floor(part * (double)of_rank_ps + sums_ps + 0.5);
+    return whole_of(part * (double)of_rank_ps + sums_ps);
 }
 
 bool predict_group_perf(const struct predict_group *group, const struct perf *rank,

@@ -47,6 +47,13 @@ struct process_weights *process_weights_open(const struct process_device *device
     return w;
 }
 
+bool process_weights_are_shared(const struct device_spec *one, const struct device_spec *other)
+{
+    return one->kind == DEVICE_CPU && other->kind == DEVICE_CPU &&
+           one->n_ranks == other->n_ranks &&
+           memcmp(one->rank_layers, other->rank_layers, sizeof one->rank_layers) == 0;
+}
+
 /* ---- The loader. ---- */
 
 static void end_loader(struct process_weights *w)

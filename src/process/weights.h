@@ -1,4 +1,5 @@
-/* Packed weights of models, in sealed memory that the parent owns, for all engines of the machine.
+/* Packed weights of models, in sealed memory that the parent owns, for all engines of the machine
+ * that pack alike.
  *
  *   (none) --wanted--> WAITS --its turn--> PACKING --loader done, sealed--> READY
  *                                             |                               |
@@ -16,6 +17,9 @@ struct process_weights;
 struct process_weights *process_weights_open(const struct process_device *device, int epoll_fd);
 void process_weights_close(struct process_weights *weights);
 void process_weights_step(struct process_weights *weights);
+/* Returns whether engines on these devices, cores or groups of them, can use one store: they pack a
+ * model alike. */
+bool process_weights_are_shared(const struct device_spec *one, const struct device_spec *other);
 
 struct process_weights_want {
     int engine, service;

@@ -88,8 +88,40 @@ static enum status open_lanes(struct lanes *lanes, const struct config *config, 
     return STATUS_OK;
 }
 
-static enum status open_model(struct run_model *model, const struct config *config,
-                              struct compute_device *device, struct fault *fault)
+/* Returns the positions of each request of the step that is timed. */
+static int64_t context_of(const struct config_model *from, const struct model_spec *spec)
+{
+    int64_t n_prompt = from->n_prompt > 0 ? from->n_prompt : TOKENS_USUAL;
+    int64_t n_output = from->n_output > 0 ? from->n_output : TOKENS_USUAL;
+    int64_t n_context = from->n_context > 0 ? from->n_context : spec->n_positions_max;
+    n_context = min_i64(n_context, spec->n_positions_max);
+    return max_i64(min_i64(n_context, n_prompt + n_output / 2), 1);
+}
+
+/* Checks that the devices together have room for the model and the step's KV, before these are in
+ * memory. */
+static enum status check_room(const struct serve_layer_map *l, const struct config_model *from,
+                              struct weights *weights, const struct run_model_options *options,
+                              struct fault *fault)
+{
+    const struct model_spec *spec = weights_spec(weights);
+    int64_t n_tokens = SERVE_LAYER_MAP_BATCH * context_of(from, spec), memory_bytes = 0;
+    int64_t n_bytes = run_model_packed_bytes(weights, options->device) +
+                      n_tokens * model_spec_kv_bytes_per_token(spec, options->kv_dtype);
+    for (int32_t d = 0; d < l->n_devices; d++)
+        memory_bytes += l->memory_bytes[d];
+    return n_bytes <= memory_bytes
+               ? STATUS_OK
+               : fault_set(fault, STATUS_TOO_LARGE,
+                           "%.60s and the KV of %lld tokens have %lld MiB, and its devices may use "
+                           "%lld MiB together",
+                           from->name, (long long)n_tokens, (long long)(n_bytes >> 20),
+                           (long long)(memory_bytes >> 20));
+}
+
+static enum status open_model(const struct serve_layer_map *l, struct run_model *model,
+                              const struct config *config, struct compute_device *device,
+                              struct fault *fault)
 {
     const struct config_model *from = &config->models[0];
     struct serve_file file;
@@ -105,6 +137,8 @@ static enum status open_model(struct run_model *model, const struct config *conf
                                          .kv_dtype =
                                              serve_kv_dtype(config, from, weights_spec(weights)) };
     status = model_spec_check_kv(weights_spec(weights), from->name, options.kv_dtype, fault);
+    if (status == STATUS_OK)
+        status = check_room(l, from, weights, &options, fault);
     if (status == STATUS_OK)
         return run_model_open(model, weights, &options, fault);
     weights_close(weights);
@@ -158,15 +192,11 @@ static enum status measure(struct serve_layer_map *l, const struct config *confi
 {
     const struct config_model *from = &config->models[0];
     struct run_model model;
-    enum status status = open_model(&model, config, lanes->device, fault);
+    enum status status = open_model(l, &model, config, lanes->device, fault);
     if (status != STATUS_OK)
         return status;
     const struct model_spec *spec = weights_spec(model.weights);
-    int64_t n_prompt = from->n_prompt > 0 ? from->n_prompt : TOKENS_USUAL;
-    int64_t n_output = from->n_output > 0 ? from->n_output : TOKENS_USUAL;
-    int64_t n_context = from->n_context > 0 ? from->n_context : spec->n_positions_max;
-    n_context = min_i64(n_context, spec->n_positions_max);
-    n_context = max_i64(min_i64(n_context, n_prompt + n_output / 2), 1);
+    int64_t n_context = context_of(from, spec);
     l->n_layers = spec->n_layers;
     l->weights_bytes = model.weights_bytes;
     /* Embedding and output matrix are of one type with the rest, as far as their bytes tell. */

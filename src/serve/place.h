@@ -12,7 +12,7 @@
 
 /* An engine of a placement. */
 struct serve_engine {
-    char device[1024]; /* "cpu:0-1" */
+    char device[6144]; /* "cpu:0-1"; long enough for all cores, one by one */
     int64_t memory_bytes;
     bool has[LIMIT_MODELS];              /* by the configuration's order of models */
     int32_t share_percent[LIMIT_MODELS]; /* as struct place_member */

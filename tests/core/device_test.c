@@ -28,6 +28,25 @@ static void lists_are_understood(void **state)
     check("group(cpu:0,2=1,cpu:1=512)", 4, "group(cpu:0,2=1,cpu:1=512)");
 }
 
+/* Two sockets whose cores have every second number each. */
+static void what_is_printed_of_many_cores_is_read_again(void **state)
+{
+    enum { N = DEVICE_CORES_MAX };
+    static struct device_spec group, read;
+    static char text[6144];
+    struct fault fault;
+    (void)state;
+    group = (struct device_spec){ .n_cores = N, .n_ranks = 2, .rank_cores = { N / 2, N / 2 } };
+    for (int32_t i = 0; i < N; i++)
+        group.cores[i] = i % (N / 2) * 2 + i / (N / 2);
+    device_print(&group, text, sizeof(text));
+    if (device_parse(text, N, &read, &fault) != STATUS_OK)
+        fail_msg("%s", fault.text);
+    assert_int_equal(read.n_cores, N);
+    assert_memory_equal(read.cores, group.cores, sizeof(group.cores));
+    assert_int_equal(read.rank_cores[1], N / 2);
+}
+
 static void others_are_refused_with_a_sentence(void **state)
 {
     (void)state;
@@ -107,6 +126,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_are_understood),
+        cmocka_unit_test(what_is_printed_of_many_cores_is_read_again),
         cmocka_unit_test(others_are_refused_with_a_sentence),
         cmocka_unit_test(gpus_are_read_and_printed),
         cmocka_unit_test(ranks_have_their_layers),

@@ -2,6 +2,7 @@
 
 usage: serve_group.py SHOAL MODELS_FOLDER
 """
+import os
 import subprocess
 
 from serve_shared import Later, Shoal, body_of, main, paths, test, until
@@ -69,6 +70,24 @@ def a_pipeline_gives_the_answers_of_one_device(shoal, models):
             assert "group(cpu:0=2,cpu:1=1)" in server.get("/models")[2], server.state()
             compare(expected, together(server, ["guided_regex"] if "processes" in more else ()))
             until(server.is_clear)
+
+
+@test
+def processes_that_pack_in_different_ways_do_not_share_weights(shoal, models):
+    """A model on one device, in parts on two ranks, and in parts of other layers: each engine has it, and no answer is of another arithmetic."""
+    model = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../golden/data/llama")
+    body = body_of("llama", PROMPTS["tale"], 30)
+    devices = ("cpu:0", "group(cpu:0,cpu:1)", "group(cpu:0=1,cpu:1=1)", "cpu:1")
+    expected = []
+    for device in devices[:2]:
+        with Shoal(shoal, "--devices", device, "--memory", "128MiB", "--profile", "0", models={"llama": model}) as server:
+            expected.append(answer(server, body))
+    every = [word for device in devices for word in ("--devices", device)]
+    with Shoal(shoal, *every, "--engines", "processes", "--memory", "128MiB", "--profile", "0", models={"llama": model}, wait=None) as server:
+        until(lambda: [e["status"]["value"] for e in server.state()["data"][0]["engines"]] == ["loaded"] * len(devices))
+        for _ in range(3):
+            later = [Later(answer, server, body) for _ in range(16)]
+            assert all(each.result() in expected for each in later)
 
 
 @test

@@ -54,6 +54,12 @@ static void a_rank_has_its_part_and_two_sums_a_layer(void **state)
     struct perf huge = rank;
     huge.c1_ps = INT64_C(1) << 60;
     assert_false(predict_group_perf(&group, &huge, beside, 2, &out));
+    /* Sums beyond all integers, on the line of the longest times that a profile may have. */
+    const struct predict_group endless = {
+        512, 1 << 16, 1, { { 2, 2, { 0, 1 }, { 0, INT64_C(1) << 50 } } }
+    };
+    assert_true(predict_group_sum_ps(&endless.sums[0], 1 << 27) > INT64_C(1) << 60);
+    assert_false(predict_group_perf(&endless, &rank, beside, 2, &out));
 }
 
 int main(void)

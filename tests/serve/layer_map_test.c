@@ -122,7 +122,7 @@ static void this_machine_is_measured(void **state)
     assert_int_equal(device_parse(place(text, "t", NULL, device), 2, &spec, NULL), STATUS_OK);
     assert_true(spec.n_ranks == 2 && spec.rank_layers[0] + spec.rank_layers[1] == 4);
     snprintf(text, sizeof(text), "planner: lr\nmemory: 2MiB\n%s", devices);
-    place(text, "t", "", device);
+    place(text, "t", "may use 2 MiB together", device); /* before it is loaded */
 }
 
 int main(int argc, char **argv)

@@ -140,7 +140,7 @@ static const struct schema {
     { "Object", "{}", "application/json" },
     { "Lines", "{}", "application/x-ndjson" },
     { "Metrics", TEXT, "text/plain" },
-    { "Events", TEXT, "text/event-stream" },
+    { "Events", "{}", "text/event-stream" },
     { "Error", OBJECT("\"error\"", "\"error\":{\"type\":[\"object\",\"string\"]}"), NULL },
 };
 

@@ -93,7 +93,7 @@ def processes_that_pack_in_different_ways_do_not_share_weights(shoal, models):
 @test
 def preempted_and_swapped_requests_go_on(shoal, models):
     """A pool for a few requests, and host memory for the KV of others."""
-    bodies = [body_of("tale", f"Tale {i}: " + "and the king said " * 8, 60, temperature=0.8, seed=i) for i in range(16)]
+    bodies = [body_of("tale", f"Tale {i}: " + "and the king said " * 8, 200, temperature=0.8, seed=i) for i in range(16)]
     with Shoal(shoal, *GROUP, models={"tale": paths(models)["tale"]}) as server:
         expected = [answer(server, body) for body in bodies]
     for more in ((), ("--swap-bytes", "64MiB")):
